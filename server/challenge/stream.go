@@ -1,0 +1,336 @@
+package challenge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"portillon/server/fault"
+	"portillon/server/news"
+	"portillon/server/session"
+	"portillon/server/ticket"
+)
+
+// Rhythm of a stream.
+const (
+	commentEvery = 15 * time.Second // proxies cut what is silent
+	lookEvery    = 5 * time.Minute  // an event's times may have been changed
+	retryFrom    = 2 * time.Second  // when a browser connects again: spread, so
+	retrySpread  = 3 * time.Second  // that all phones do not come at once
+)
+
+// errBehind ends the stream of a reader who does not keep up.
+var errBehind = errors.New("the reader lies too far behind")
+
+// Stream is one wallet's stream. Open makes it, Run feeds it.
+type Stream struct {
+	s  *Service
+	by session.Caller
+
+	held    []holding // without those that moved away
+	present []ticket.ID
+	items   <-chan news.Item
+	cancel  func()
+
+	changed chan struct{} // one of the feeds has something new
+	feeds   map[ticket.VenueID]*feed
+	seen    map[ticket.VenueID]uint64 // the state's version that was sent
+	waiting time.Time                 // the opening of doors that was announced
+
+	server, read time.Time // the database's time and the process's when it was read
+}
+
+// Open prepares the stream of a wallet session. It returns nil without a fault
+// when none of the session's tickets is the wallet's any more: there is nothing
+// to follow. Close the stream in any case.
+// Faults: session.wallet_required, server.stopping, wallet.too_many_streams.
+func (s *Service) Open(ctx context.Context, by session.Caller) (*Stream, error) {
+	if err := by.Require(session.Wallet, ticket.VenueID{}); err != nil {
+		return nil, err
+	}
+	st := &Stream{
+		s: s, by: by, changed: make(chan struct{}, 1),
+		feeds: map[ticket.VenueID]*feed{}, seen: map[ticket.VenueID]uint64{},
+	}
+	for _, w := range by.Wallet {
+		st.present = append(st.present, w.Ticket)
+	}
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	st.items, st.cancel = s.hub.SubscribeTickets(st.present...) // before the look, so that nothing falls between
+	if _, err := st.look(ctx); err != nil || len(st.held) == 0 {
+		st.cancel()
+		s.leave()
+		return nil, err
+	}
+	st.present = st.present[:0:0]
+	for _, h := range st.held {
+		st.present = append(st.present, h.Ticket)
+	}
+	if !s.presence.enter(st.present) { //nolint:contextcheck // the writer serves all streams and outlives this one
+		st.present = nil
+		st.Close()
+		return nil, fault.New(fault.TooMany, "wallet.too_many_streams", "this ticket has too many open streams; close some pages").Wait(5 * time.Second)
+	}
+	return st, nil
+}
+
+// Close ends the stream: the wallet is no longer present.
+func (st *Stream) Close() {
+	for _, f := range st.feeds {
+		f.unlisten(st.changed)
+	}
+	st.cancel()
+	st.s.presence.leave(st.present)
+	st.s.leave()
+}
+
+// look reads how the tickets stand, lets go of those that moved away and returns
+// them, and follows the venues of the rest.
+func (st *Stream) look(ctx context.Context) (moved []holding, err error) {
+	all, now, err := st.s.holdings(ctx, st.by)
+	if err != nil {
+		return nil, err
+	}
+	st.server, st.read = now, st.s.now()
+	before := st.held
+	st.held = nil
+	for _, h := range all {
+		switch {
+		case !h.moved():
+			st.held = append(st.held, h)
+		case had(before, h):
+			moved = append(moved, h)
+		}
+	}
+	for _, h := range st.held {
+		if st.feeds[h.Venue] == nil && now.Before(h.EndsAt) {
+			f := st.s.feed(h.Venue)
+			st.feeds[h.Venue] = f
+			f.listen(st.changed) //nolint:contextcheck // the feed serves all streams and outlives this one
+		}
+	}
+	return moved, nil
+}
+
+// had: this very claim counted before.
+func had(before []holding, h holding) bool {
+	for _, b := range before {
+		if b.Ticket == h.Ticket && b.Generation == h.Generation {
+			return true
+		}
+	}
+	return false
+}
+
+func holds(held []holding, t ticket.ID) bool {
+	for _, h := range held {
+		if h.Ticket == t {
+			return true
+		}
+	}
+	return false
+}
+
+// Run writes events until ctx ends, the server stops, the reader fails or no
+// ticket is the wallet's any more. Write must be done with the bytes when it
+// returns, and gives up on a dead reader by itself.
+func (st *Stream) Run(ctx context.Context, write func([]byte) error) error {
+	retry := retryFrom + rand.N(retrySpread) //nolint:gosec // nobody gains by guessing it
+	if err := write(fmt.Appendf(nil, "retry: %d\n\n", retry.Milliseconds())); err != nil {
+		return err
+	}
+	comment := time.NewTicker(commentEvery)
+	defer comment.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		if err := st.tell(write); err != nil {
+			return err
+		}
+		boundary := time.NewTimer(st.untilBoundary())
+		err := st.await(ctx, write, comment.C, look.C, boundary.C)
+		boundary.Stop()
+		if errors.Is(err, errOver) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// errOver ends a stream without a fault.
+var errOver = errors.New("over")
+
+// await waits for the next thing to do and does it, but for nonces: those tell
+// sends.
+func (st *Stream) await(ctx context.Context, write func([]byte) error, comment, look, boundary <-chan time.Time) error {
+	select {
+	case <-ctx.Done():
+		return errOver
+	case <-st.s.closing:
+		return errOver
+	case <-st.changed:
+		return nil
+	case <-boundary:
+		return nil
+	case <-comment:
+		return write([]byte(": here\n\n"))
+	case <-look:
+		return st.again(ctx, write)
+	case item, ok := <-st.items:
+		if !ok {
+			return errBehind
+		}
+		return st.hear(ctx, write, item)
+	}
+}
+
+// tell sends the nonces that the wallet has not got, or says what it waits for.
+func (st *Stream) tell(write func([]byte) error) error {
+	now := st.serverNow()
+	open := openVenues(st.held, now)
+	for _, venue := range open {
+		f := st.feeds[venue]
+		state := f.last()
+		if state.version == 0 || state.version == st.seen[venue] {
+			continue
+		}
+		text := state.event
+		if st.seen[venue] == 0 { // its time was the truth when it was encoded
+			text = state.encode(venue, st.s.now())
+		}
+		st.seen[venue] = state.version
+		if err := write(text); err != nil {
+			return err
+		}
+	}
+	if len(open) > 0 {
+		st.waiting = time.Time{}
+		return nil
+	}
+	clear(st.seen)
+	return st.tellWaiting(now, write)
+}
+
+type waitingEvent struct {
+	Venue       ticket.VenueID `json:"venue"`
+	Event       ticket.EventID `json:"event"`
+	DoorsOpenAt time.Time      `json:"doors_open_at"`
+	ServerTime  time.Time      `json:"server_time"`
+}
+
+func (st *Stream) tellWaiting(now time.Time, write func([]byte) error) error {
+	next, ok := nextDoors(st.held, now)
+	if !ok || next.DoorsOpenAt.Equal(st.waiting) {
+		return nil
+	}
+	st.waiting = next.DoorsOpenAt
+	return write(event("waiting", waitingEvent{
+		Venue: next.Venue, Event: next.Event, DoorsOpenAt: utc(next.DoorsOpenAt), ServerTime: utc(now),
+	}))
+}
+
+// serverNow is the database's time by the latest that this process read of it.
+func (st *Stream) serverNow() time.Time {
+	server, read := st.server, st.read
+	for _, f := range st.feeds {
+		if s := f.last(); s.read.After(read) {
+			server, read = s.nonce.ServerTime, s.read
+		}
+	}
+	return server.Add(st.s.now().Sub(read))
+}
+
+// untilBoundary is how long until doors open or an event ends.
+func (st *Stream) untilBoundary() time.Duration {
+	now, until := st.serverNow(), lookEvery
+	for _, h := range st.held {
+		for _, t := range []time.Time{h.DoorsOpenAt, h.EndsAt} {
+			if d := t.Sub(now); d > 0 {
+				until = min(until, d)
+			}
+		}
+	}
+	return until + justNow
+}
+
+// ticketEvent is news of one ticket.
+type ticketEvent struct {
+	Ticket     ticket.ID `json:"ticket"`
+	What       news.What `json:"what"`
+	At         time.Time `json:"at,omitzero"`
+	Gate       string    `json:"gate,omitempty"`
+	Gates      []string  `json:"gates,omitempty"`
+	Generation uint8     `json:"generation,omitempty"`
+}
+
+// hear passes news on. Moved is looked up: the item may be about the very claim
+// by which this wallet got the ticket.
+func (st *Stream) hear(ctx context.Context, write func([]byte) error, item news.Item) error {
+	if item.What == news.Missed {
+		if err := write([]byte("event: refresh\ndata: {}\n\n")); err != nil {
+			return err
+		}
+	}
+	if item.What == news.Missed || item.What == news.Moved {
+		return st.again(ctx, write)
+	}
+	if !holds(st.held, item.Ticket) {
+		return nil
+	}
+	e := ticketEvent{Ticket: item.Ticket, What: item.What, Gate: item.Gate, Gates: item.Gates}
+	if !item.At.IsZero() {
+		e.At = utc(item.At)
+	}
+	if err := write(event("ticket", e)); err != nil {
+		return err
+	}
+	if item.What == news.Revoked || item.What == news.Released {
+		return st.again(ctx, write)
+	}
+	return nil
+}
+
+// again looks anew, says which tickets have moved away, and ends the stream when
+// none is left.
+func (st *Stream) again(ctx context.Context, write func([]byte) error) error {
+	moved, err := st.look(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range moved {
+		if err := write(event("ticket", ticketEvent{
+			Ticket: h.Ticket, What: news.Moved, At: utc(st.server), Generation: h.Current,
+		})); err != nil {
+			return err
+		}
+	}
+	if len(st.held) == 0 {
+		return errOver
+	}
+	if len(moved) > 0 {
+		st.letGo(moved)
+	}
+	return nil
+}
+
+// letGo: a phone that has lost a ticket is no sign of life for it.
+func (st *Stream) letGo(moved []holding) {
+	gone := make([]ticket.ID, len(moved))
+	for i, h := range moved {
+		gone[i] = h.Ticket
+	}
+	st.s.presence.leave(gone)
+	kept := st.present[:0]
+	for _, t := range st.present {
+		if !holds(moved, t) {
+			kept = append(kept, t)
+		}
+	}
+	st.present = kept
+}

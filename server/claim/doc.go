@@ -1,0 +1,12 @@
+// Package claim moves tickets onto phones. It promises that a ticket is bound to
+// the first key that asks with the right link and signature, and to no second
+// one; that an answer that was lost can be had again by the same key; that a new
+// claim kills the one before it, phone or paper, in the same transaction; and
+// that a request for several tickets binds all of them or none.
+//
+// The key on the phone is the identity. The cookie of a wallet session is only a
+// convenience that the key can renew at any time: it gives nonces and news.
+//
+// It does not know how a link reaches its customer, nor anything about doors. It
+// stores no claim code, challenge or cookie, but their hashes.
+package claim

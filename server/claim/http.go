@@ -1,0 +1,97 @@
+package claim
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"portillon/server/session"
+	"portillon/server/wire"
+)
+
+// ChallengeRequest is the body that HandleChallenge takes.
+type ChallengeRequest struct {
+	Code string `json:"code"`
+}
+
+// HandleChallenge is POST /v1/claims/challenge.
+func (s *Service) HandleChallenge(c echo.Context) error {
+	in, _, err := wire.Body[ChallengeRequest](c, wire.SmallBody)
+	if err != nil {
+		return err
+	}
+	offer, err := s.Challenge(c.Request().Context(), in.Code)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, offer)
+}
+
+// ClaimRequest is the body that HandleClaim takes.
+type ClaimRequest struct {
+	Code string  `json:"code"`
+	Keys []KeyIn `json:"keys"`
+}
+
+// HandleClaim is POST /v1/claims.
+func (s *Service) HandleClaim(c echo.Context) error {
+	in, _, err := wire.Body[ClaimRequest](c, wire.LargeBody)
+	if err != nil {
+		return err
+	}
+	out, err := s.Claim(c.Request().Context(), session.From(c), In{
+		Code: in.Code, Keys: in.Keys, Browser: browserOf(c.Request().UserAgent()),
+	})
+	if err != nil {
+		return err
+	}
+	s.setCookie(c, out.Session)
+	return c.JSON(http.StatusCreated, out)
+}
+
+// HandleWalletChallenge is POST /v1/wallet/challenge. Its body is empty or {}.
+func (s *Service) HandleWalletChallenge(c echo.Context) error {
+	if c.Request().ContentLength != 0 {
+		if _, _, err := wire.Body[struct{}](c, wire.SmallBody); err != nil {
+			return err
+		}
+	}
+	made, err := s.WalletChallenge(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, made)
+}
+
+// WalletSessionRequest is the body that HandleWalletSession takes.
+type WalletSessionRequest struct {
+	Tickets []ProofIn `json:"tickets"`
+}
+
+// HandleWalletSession is POST /v1/wallet/session.
+func (s *Service) HandleWalletSession(c echo.Context) error {
+	in, _, err := wire.Body[WalletSessionRequest](c, wire.LargeBody)
+	if err != nil {
+		return err
+	}
+	out, cookie, err := s.WalletSession(c.Request().Context(), in.Tickets)
+	if err != nil {
+		return err
+	}
+	s.setCookie(c, cookie)
+	return c.JSON(http.StatusOK, out)
+}
+
+// HandleWallet is GET /v1/wallet.
+func (s *Service) HandleWallet(c echo.Context) error {
+	out, err := s.Wallet(c.Request().Context(), session.From(c))
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+	return c.JSON(http.StatusOK, out)
+}
+
+func (s *Service) setCookie(c echo.Context, cookie Cookie) {
+	c.SetCookie(session.NewWalletCookie(s.publicURL, cookie.Secret, cookie.Lifetime))
+}

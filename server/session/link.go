@@ -1,0 +1,106 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"portillon/server/audit"
+	"portillon/server/fault"
+	"portillon/server/pg"
+	"portillon/server/seal"
+	"portillon/server/ticket"
+)
+
+// signInURL is the link with a one-time secret. It stands in the fragment, which
+// no server log and no mail scanner's GET ever sees; the page sends it by a button.
+func (s *Service) signInURL(secret string) string { return s.publicURL + "/desk#s." + secret }
+
+// firstLink is the secret of the link that a person is made with; it is derived,
+// so that the answer which made the person can be given again.
+func (s *Service) firstLink(person ticket.PersonID) string { return s.box.Secret("first link", person) }
+
+// SignInLink makes a link that signs the person in once within ttl, and lets him
+// set a password without the old one; earlier links that were not used end. The
+// caller must be an admin wherever the person has a role. Faults:
+// person.not_found, person.disabled, session.right_missing.
+func (s *Service) SignInLink(ctx context.Context, by Caller, person ticket.PersonID, ttl time.Duration) (string, error) {
+	link, _, err := s.signInLink(ctx, by, person, ttl)
+	return link, err
+}
+
+func (s *Service) signInLink(ctx context.Context, by Caller, person ticket.PersonID, ttl time.Duration) (link string, expires time.Time, err error) {
+	secret := seal.Random()
+	err = pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+		had, err := lockPerson(ctx, tx, person)
+		if err != nil {
+			return err
+		}
+		if err := requireOver(by, had); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
+UPDATE one_time_links SET expires_at = portillon_now()
+WHERE person_id = @person AND used_at IS NULL AND expires_at > portillon_now()`, pgx.NamedArgs{"person": person})
+		if err != nil {
+			return fmt.Errorf("end the earlier links: %w", err)
+		}
+		if err := addLink(ctx, tx, person, secret, ttl); err != nil {
+			return err
+		}
+		err = tx.QueryRow(ctx, `
+SELECT l.expires_at FROM one_time_links l JOIN people p ON p.id = l.person_id AND p.disabled_at IS NULL
+WHERE l.hash = @hash`, pgx.NamedArgs{"hash": seal.Hash(secret)}).Scan(&expires)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return fault.New(fault.Conflict, "person.disabled", "this person is disabled; enable him first")
+		}
+		if err != nil {
+			return fmt.Errorf("read the link: %w", err)
+		}
+		return audit.Write(ctx, tx, by, audit.Act{Name: "person.link", Subject: person})
+	})
+	return s.signInURL(secret), stored(expires), err
+}
+
+func addLink(ctx context.Context, tx pgx.Tx, person ticket.PersonID, secret string, ttl time.Duration) error {
+	_, err := tx.Exec(ctx, `
+INSERT INTO one_time_links (hash, person_id, expires_at) VALUES (@hash, @person, portillon_now() + @ttl::interval)`,
+		pgx.NamedArgs{"hash": seal.Hash(secret), "person": person, "ttl": ttl})
+	if err != nil {
+		return fmt.Errorf("make the link: %w", err)
+	}
+	return nil
+}
+
+// useLink uses a one-time link up. Of two who send it at once one wins. Faults:
+// link.unknown, link.used, link.expired.
+func useLink(ctx context.Context, tx pgx.Tx, code string) (known, error) {
+	hash := seal.Hash(strings.TrimPrefix(strings.TrimSpace(code), "s."))
+	var k known
+	err := tx.QueryRow(ctx, `
+UPDATE one_time_links l SET used_at = portillon_now() FROM people p
+WHERE l.hash = @hash AND l.used_at IS NULL AND l.expires_at > portillon_now()
+  AND p.id = l.person_id AND p.disabled_at IS NULL
+RETURNING p.id, p.name, p.password_hash`, pgx.NamedArgs{"hash": hash}).Scan(&k.id, &k.name, &k.password)
+	if err == nil {
+		return k, nil
+	}
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return known{}, fmt.Errorf("use the link: %w", err)
+	}
+	var used bool
+	err = tx.QueryRow(ctx, `SELECT used_at IS NOT NULL FROM one_time_links WHERE hash = @hash`, pgx.NamedArgs{"hash": hash}).Scan(&used)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return known{}, fault.New(fault.NotFound, "link.unknown", "this link is not one of ours; copy it whole")
+	case err != nil:
+		return known{}, fmt.Errorf("look the link up: %w", err)
+	case used:
+		return known{}, fault.New(fault.Gone, "link.used", "this link has been used; ask an admin for another one")
+	}
+	return known{}, fault.New(fault.Gone, "link.expired", "this link has lapsed; ask an admin for another one")
+}
