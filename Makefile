@@ -1,0 +1,81 @@
+# Needs Go 1.26+, Node 20+ with npm, and make. What else is missing is installed
+# by .ci/install where that is allowed, and named where it is not.
+.DEFAULT_GOAL := help
+.PHONY: help build web run test soak bench lint vuln fmt clean
+
+TOOLS := bin/tools
+
+# one database server for all packages, whose dump is searched for secrets at the end
+GO_TEST = go run ./server/pgtest/run -- go test -race
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: web ## build bin/portillon with its pages
+	go build -o bin/portillon ./cmd/portillon
+
+web: web/node_modules/.package-lock.json ## bundle the three pages into web/dist
+	@go run ./web/internal/webbuild >/dev/null
+
+run: build ## start everything with a demo event; data in ./data or PORTILLON_DATA
+	@.ci/install postgresql
+	@PORTILLON_DATA="$${PORTILLON_DATA:-data}" exec bin/portillon demo
+
+test: ## everything CI runs
+	@.ci/install postgresql chromium compiler
+	@$(call heading,pages)
+	@$(MAKE) --no-print-directory web
+	@$(call heading,go vet)
+	@go vet ./...
+	@$(MAKE) --no-print-directory lint vuln
+	@$(call heading,TypeScript: types)
+	@cd web && for config in tsconfig.json tsconfig.worker.json tsconfig.test.json; do node_modules/.bin/tsc -p $$config || exit 1; done
+	@$(call heading,TypeScript: tests)
+	@go run ./web/internal/webbuild -tests
+	@cd web && node --test --test-reporter=spec $$(find .test -name '*.test.mjs')
+	@$(call heading,Go: tests with the race detector)
+	@$(GO_TEST) ./...
+
+soak: web ## the same Go tests with the large numbers
+	@.ci/install postgresql chromium compiler
+	PORTILLON_SOAK=1 $(GO_TEST) -timeout 3h ./...
+
+bench: build ## measure: functions, then the whole over HTTP
+	@.ci/install postgresql
+	go run ./server/pgtest/run -- go test -run '^$$' -bench . -benchmem ./...
+	bin/portillon bench
+
+lint: $(TOOLS)/golangci-lint ## golangci-lint with .ci/golangci.yml
+	@$(call heading,lint)
+	@$(TOOLS)/golangci-lint run --config .ci/golangci.yml ./...
+
+vuln: $(TOOLS)/govulncheck $(TOOLS)/vulndb/index/db.json ## known vulnerabilities that our code reaches, without network
+	@$(call heading,known vulnerabilities)
+	@cd .ci/tools && go run ./vulncheck -root ../.. -allow ../vuln-allow.txt -tools ../../$(TOOLS)
+
+fmt: $(TOOLS)/golangci-lint ## format the Go code
+	@$(TOOLS)/golangci-lint fmt --config .ci/golangci.yml
+
+clean: ## remove what was built; never the data
+	rm -rf bin web/node_modules web/.test web/.maps
+	find web/dist -mindepth 1 -not -name .gitkeep -delete
+
+define heading
+printf '\n== %s ==\n' '$(1)'
+endef
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	cd web && npm ci --no-progress
+	@touch $@
+
+# The tools are compiled from their own module and kept: the first time takes
+# two to three minutes, later nothing.
+$(TOOLS)/golangci-lint: .ci/tools/go.mod
+	cd .ci/tools && go build -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(TOOLS)/govulncheck: .ci/tools/go.mod
+	cd .ci/tools && go build -o ../../$@ golang.org/x/vuln/cmd/govulncheck
+
+# The database of vulnerabilities comes as a Go module like any other.
+$(TOOLS)/vulndb/index/db.json: .ci/tools/go.mod
+	cd .ci/tools && go run golang.org/x/vulndb/cmd/indexdb -vulns "$$(go list -m -f '{{.Dir}}' golang.org/x/vulndb)/data/osv" -out ../../$(TOOLS)/vulndb

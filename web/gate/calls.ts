@@ -1,0 +1,84 @@
+// The calls of a gate, one function each. They promise nothing beyond call():
+// a Problem is the server's no, Unreachable means that nobody knows.
+
+import { call } from "../shared/api.js";
+import type { Answer, Collected, Device, Hold } from "./answers.js";
+
+/** A scan as it is sent. */
+export interface Scan {
+  readonly gate: string;
+  readonly code: string;
+  readonly people?: number;
+  readonly phone_offline?: boolean;
+  readonly scanned_at: string;
+}
+
+/** Who signs on: by PIN, or by password with an address or a name of the list. */
+export type SignOn =
+  | { readonly person: string; readonly pin: string }
+  | { readonly person: string; readonly password: string }
+  | { readonly email: string; readonly password: string };
+
+/** Presents the code of a pairing link; the key lets a lost answer be given again. */
+export function openPairing(code: string, name: string, key: string): Promise<{ collect: string; state: string }> {
+  return call("POST", "/v1/pairings/open", { code, name }, { key });
+}
+
+/** Asks whether the desk has said yes. */
+export function collectPairing(collect: string): Promise<Collected> {
+  return call("POST", "/v1/pairings/collect", { collect }, { timeout: 5_000 });
+}
+
+/** The calls that carry a paired device's credential. */
+export class Calls {
+  readonly #token: string;
+
+  constructor(token: string) {
+    this.#token = token;
+  }
+
+  device(): Promise<Device> {
+    return call("GET", "/v1/device", undefined, { token: this.#token, timeout: 8_000 });
+  }
+
+  signOn(who: SignOn): Promise<Device> {
+    return call("POST", "/v1/device/sign-on", who, { token: this.#token });
+  }
+
+  signOff(): Promise<void> {
+    return call("POST", "/v1/device/sign-off", {}, { token: this.#token });
+  }
+
+  /** Holds the gate's lease. */
+  hold(gate: string): Promise<Hold> {
+    return call("POST", "/v1/nonces", { gate }, { token: this.#token, timeout: 4_000 });
+  }
+
+  /** Makes a nonce of this device, to be shown to a phone. */
+  show(gate: string): Promise<Hold> {
+    return call("POST", "/v1/nonces", { gate, kind: "shown" }, { token: this.#token, timeout: 5_000 });
+  }
+
+  renew(lease: string): Promise<Hold> {
+    return call("POST", `/v1/nonce-leases/${lease}/renew`, {}, { token: this.#token, timeout: 4_000 });
+  }
+
+  close(lease: string): Promise<void> {
+    return call("POST", `/v1/nonce-leases/${lease}/close`, {}, { token: this.#token });
+  }
+
+  /** Asks for the decision; `key` was made once for this scan. */
+  scan(scan: Scan, key: string): Promise<Answer> {
+    return call("POST", "/v1/scans", scan, { token: this.#token, key, timeout: 5_000 });
+  }
+}
+
+/** Gives a lease back while the page is being left: the lease is its own credential, so nothing else is needed. */
+export function release(lease: string): void {
+  const path = `/v1/nonce-leases/${lease}/release`;
+  try {
+    fetch(path, { method: "POST", keepalive: true }).catch(() => navigator.sendBeacon(path));
+  } catch {
+    navigator.sendBeacon(path);
+  }
+}

@@ -1,0 +1,343 @@
+// A gate at work: brings camera, lease, scans and senses together. It holds
+// what is on the screen and hands out a new Work whenever that changes.
+
+import type { Problem } from "../shared/api.js";
+import type { Device, Gate } from "./answers.js";
+import { Camera } from "./camera.js";
+import { release, type Calls } from "./calls.js";
+import type { Reader } from "./decode.js";
+import { choose, judgeTyped, type Judged } from "./judge.js";
+import { Known } from "./known.js";
+import { Lease } from "./lease.js";
+import { Outbox, type Outcome, type Stored, type Wait } from "./outbox.js";
+import { after, classOf, empty, takes, type Event, type Screen, type Shown } from "./screen.js";
+import type { Awake, Senses } from "./senses.js";
+import { shownCodes } from "./shown.js";
+import type { Panel, Trouble, Work } from "./state.js";
+import type { Store } from "./store.js";
+import { troubleOf } from "./trouble.js";
+
+/** A full-screen admission becomes a strip after this many milliseconds, and a scan counts as slow after that many. */
+const fadeAfter = 2_000;
+const slowAfter = 1_000;
+
+/** What a gate at work needs from around it. */
+export interface Around {
+  readonly calls: Calls;
+  readonly store: Store;
+  readonly device: Device;
+  readonly gate: Gate;
+  readonly video: HTMLVideoElement;
+  readonly reader: Promise<Reader>;
+  readonly senses: Senses;
+  readonly awake: Awake;
+  changed(work: Work): void;
+  /** The server does not know this device any more, or nobody is signed on to it. */
+  barred(problem: Problem): void;
+}
+
+export const wait: Wait = (milliseconds, then) => {
+  const timer = setTimeout(then, milliseconds);
+  return () => clearTimeout(timer);
+};
+
+export class Door {
+  readonly #around: Around;
+  readonly #known = new Known();
+  readonly #outbox: Outbox;
+  readonly #lease: Lease;
+  readonly #camera: Camera;
+  readonly #codes: ReturnType<typeof shownCodes>;
+  #screen: Screen = empty;
+  #scan: Stored | undefined;
+  #panel: Panel = { kind: "none" };
+  #online = true;
+  #trouble: Trouble | undefined;
+  #stopped = false;
+  #endFade: () => void = () => undefined;
+  #endSlow: () => void = () => undefined;
+
+  constructor(around: Around) {
+    this.#around = around;
+    const { calls, store, gate } = around;
+    const network = (reached: boolean) => this.#network(reached);
+    const barred = (problem: Problem) => this.#barred(problem);
+    this.#outbox = new Outbox({
+      send: (scan, key) => calls.scan(scan, key),
+      put: (scan) => store.putScan(scan),
+      delete: (key) => store.deleteScan(key),
+      newKey: () => crypto.randomUUID(),
+      decided: (scan, outcome) => this.#decided(scan, outcome),
+      wait,
+      network,
+      barred,
+    });
+    this.#lease = new Lease({
+      hold: () => calls.hold(gate.gate),
+      renew: (lease) => calls.renew(lease),
+      close: (lease) => calls.close(lease),
+      release,
+      wait,
+      now: () => performance.now(),
+      changed: (state) => {
+        if (state === "held") this.#trouble = undefined;
+        this.#draw();
+      },
+      network,
+      barred,
+    });
+    this.#camera = new Camera(around.video, around.reader, (texts) => this.#saw(choose(texts), false), () => this.#draw());
+    this.#codes = shownCodes(() => calls.show(gate.gate), (code) => {
+      if (this.#panel.kind === "gate_code") this.#show({ kind: "gate_code", failed: code === undefined, ...(code && { code }) });
+    });
+  }
+
+  /** Takes up what is left from before, then holds the gate and opens the camera. */
+  async start(): Promise<void> {
+    this.#outbox.resume(await this.#around.store.scans());
+    this.#draw();
+    await this.visible();
+  }
+
+  /** The lease comes first: guests see their code again before anybody can scan it. */
+  async visible(): Promise<void> {
+    if (this.#stopped) return;
+    await this.#lease.show();
+    if (this.#stopped || document.visibilityState !== "visible") return;
+    if (this.#lease.state !== "closed" && this.#camera.state === "off") await this.#camera.start();
+    if (this.#panel.kind === "gate_code") this.#codes.start();
+    await this.#around.awake.want(this.#camera.state === "live");
+  }
+
+  hidden(): void {
+    this.#lease.hide();
+    if (this.#camera.state !== "denied" && this.#camera.state !== "none") this.#camera.stop();
+    this.#codes.stop();
+    void this.#around.awake.want(false);
+    this.#event({ kind: "set_aside" });
+  }
+
+  /** Ends work: gives lease and camera back; open scans stay stored. */
+  stop(): void {
+    this.hidden();
+    this.#stopped = true;
+    this.#outbox.stop();
+    this.#endFade();
+    this.#endSlow();
+  }
+
+  /** The browser says that there is a network again. */
+  hurry(): void {
+    this.#outbox.hurry();
+    void this.#lease.hurry();
+  }
+
+  tap(): void {
+    this.#event({ kind: "tapped" });
+    void this.wakeIfResting();
+  }
+
+  setAside(): void {
+    this.#event({ kind: "set_aside" });
+  }
+
+  people(people: number): void {
+    this.#amend({ people });
+  }
+
+  phoneOffline(): void {
+    this.#amend({ phone_offline: true });
+  }
+
+  /** Whatever was answered before, the next sighting is a scan of its own. */
+  judgeAgain(): void {
+    const { over, last } = this.#screen;
+    const id = over.kind === "answer" ? over.id : last?.id;
+    if (id !== undefined) this.#known.forget(id);
+    this.#to(empty);
+  }
+
+  openAside(key: string): void {
+    const scan = this.#outbox.get(key);
+    if (scan?.outcome === undefined || this.#screen.over.kind === "asking") return;
+    this.#answer(scan, scan.outcome);
+  }
+
+  open(kind: Panel["kind"]): void {
+    this.#codes.stop();
+    if (kind === "gate_code") this.#codes.start();
+    this.#show(kind === "more" ? { kind, closing: false, busy: false } : kind === "gate_code" ? { kind, failed: false } : { kind });
+  }
+
+  typed(text: string): void {
+    this.#show({ kind: "none" });
+    this.#saw(judgeTyped(text), true);
+  }
+
+  /** The first press asks, the second closes. */
+  async closeGate(): Promise<void> {
+    if (this.#panel.kind !== "more" || this.#panel.busy) return;
+    if (!this.#panel.closing) return this.#show({ kind: "more", closing: true, busy: false });
+    this.#show({ kind: "more", closing: true, busy: true });
+    try {
+      await this.#lease.close();
+      this.#camera.stop();
+      await this.#around.awake.want(false);
+      this.#show({ kind: "none" });
+    } catch (error) {
+      this.#show({ kind: "more", closing: false, busy: false, trouble: troubleOf(error) });
+    }
+  }
+
+  async openGate(): Promise<void> {
+    await this.#lease.open();
+    await this.visible();
+  }
+
+  async wake(): Promise<void> {
+    await this.#camera.start();
+    await this.#around.awake.want(this.#camera.state === "live");
+  }
+
+  async wakeIfResting(): Promise<void> {
+    if (this.#camera.state === "resting") await this.wake();
+  }
+
+  #saw(judged: Judged | undefined, deliberate: boolean): void {
+    if (judged === undefined || this.#stopped) return;
+    this.#camera.touch();
+    const { over } = this.#screen;
+    const inView = over.kind === "answer" ? over.id : over.kind === "asking" ? this.#scan?.ticket : undefined;
+    if (inView !== judged.id && !takes(this.#screen)) return this.#other();
+    const text = judged.kind === "ticket" ? judged.code : judged.id;
+    switch (this.#known.sight(judged.id, text, performance.now(), deliberate)) {
+      case "same":
+        return;
+      case "new":
+        if (!takes(this.#screen)) return;
+        this.#known.began(judged.id, text, performance.now());
+        return judged.kind === "ticket" ? this.#send(judged.id, judged.code) : this.#foreign(judged);
+      case "pending":
+        return judged.kind === "ticket" ? this.#send(judged.id, judged.code) : undefined;
+      case "again":
+        return this.#repeat(judged.id, inView === judged.id);
+    }
+  }
+
+  /** Somebody else's code while an answer waits for a person: said once, sent never. */
+  #other(): void {
+    const { over } = this.#screen;
+    if (over.kind === "nothing" || over.other) return;
+    this.#around.senses.tick();
+    this.#event({ kind: "other" });
+  }
+
+  #repeat(id: string, onScreen: boolean): void {
+    this.#around.senses.tick();
+    const shown = this.#known.recall(id);
+    if (onScreen || shown === undefined) return;
+    this.#event({ kind: "answered", shown, id, old: true });
+  }
+
+  #foreign({ id, reason, what }: Extract<Judged, { kind: "foreign" }>): void {
+    const shown: Shown = { kind: "foreign", reason, ...(what !== undefined && { what }) };
+    this.#known.answered(id, shown);
+    this.#around.senses.answer(classOf(shown));
+    this.#event({ kind: "answered", shown, id });
+  }
+
+  #send(ticket: string, code: string): void {
+    const open = this.#outbox.of(ticket);
+    // It was answered while set aside: that is the answer, unless it was "once more".
+    if (open?.outcome?.kind === "answer" && open.outcome.answer.verdict !== "retry") return this.#answer(open, open.outcome);
+    const scan = { gate: this.#around.gate.gate, code, scanned_at: new Date().toISOString() };
+    this.#asks(this.#outbox.send(ticket, scan));
+  }
+
+  #amend(more: { people?: number; phone_offline?: boolean }): void {
+    if (this.#scan === undefined || this.#screen.over.kind !== "answer") return;
+    this.#known.began(this.#scan.ticket, this.#scan.code, performance.now());
+    this.#asks(this.#outbox.amend(this.#scan, more));
+  }
+
+  #asks(scan: Stored): void {
+    this.#scan = scan;
+    this.#endFade();
+    this.#endSlow();
+    this.#endSlow = wait(slowAfter, () => this.#event({ kind: "slow", key: scan.key }));
+    this.#event({ kind: "sent", key: scan.key });
+  }
+
+  #decided(scan: Stored, outcome: Outcome): void {
+    const { over } = this.#screen;
+    if (over.kind === "asking" && over.key === scan.key) return this.#answer(scan, outcome);
+    this.#known.answered(scan.ticket, shownOf(outcome));
+    this.#around.senses.tick();
+    this.#draw();
+  }
+
+  #answer(scan: Stored, outcome: Outcome): void {
+    const shown = shownOf(outcome);
+    this.#scan = scan;
+    this.#endSlow();
+    this.#endFade();
+    this.#known.answered(scan.ticket, shown);
+    this.#around.senses.answer(classOf(shown));
+    this.#endFade = wait(fadeAfter, () => this.#event({ kind: "faded", key: scan.key }));
+    this.#event({ kind: "answered", shown, id: scan.ticket, key: scan.key });
+    void this.#outbox.seen(scan.key).then(() => this.#draw());
+  }
+
+  #barred(problem: Problem): void {
+    this.#trouble = troubleOf(problem);
+    this.#around.barred(problem);
+  }
+
+  #network(reached: boolean): void {
+    if (reached === this.#online) return;
+    this.#online = reached;
+    this.#draw();
+    if (reached) this.hurry();
+  }
+
+  #event(event: Event): void {
+    this.#to(after(this.#screen, event));
+  }
+
+  #to(screen: Screen): void {
+    if (screen === this.#screen) return;
+    this.#screen = screen;
+    this.#draw();
+  }
+
+  #show(panel: Panel): void {
+    this.#panel = panel;
+    this.#draw();
+  }
+
+  #draw(): void {
+    if (this.#stopped) return;
+    const { gate, device } = this.#around;
+    const { over } = this.#screen;
+    const inView = over.kind === "nothing" ? undefined : over.key;
+    const open = this.#outbox.open().filter((scan) => scan.key !== inView);
+    this.#around.changed({
+      kind: "working",
+      gate: gate.name,
+      person: device.person?.name ?? "",
+      time_zone: device.venue.time_zone,
+      online: this.#online,
+      lease: this.#lease.state,
+      camera: this.#camera.state,
+      screen: this.#screen,
+      aside: open.map(({ key, scanned_at: at, outcome }) => ({ key, at, ...(outcome !== undefined && { shown: shownOf(outcome) }) })),
+      unsent: this.#outbox.open().filter((scan) => scan.outcome === undefined).length,
+      panel: this.#panel,
+      ...(this.#trouble !== undefined && { trouble: this.#trouble }),
+    });
+  }
+}
+
+function shownOf(outcome: Outcome): Shown {
+  return outcome.kind === "answer" ? { kind: "answer", answer: outcome.answer } : { kind: "problem", code: outcome.code, detail: outcome.detail };
+}

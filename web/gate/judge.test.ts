@@ -1,0 +1,28 @@
+import { test } from "node:test";
+import assert from "node:assert/strict";
+import { printPacked } from "../proof/code.js";
+import { choose, judge, judgeTyped } from "./judge.js";
+
+const ticket = "11111111-2222-4333-8444-555555555555";
+const code = (nonce: number) => printPacked({ kind: "nonce", ticket, generation: 1, nonce: new Uint8Array(16).fill(nonce), signature: new Uint8Array(64) });
+
+test("two codes of one ticket are one presentation", () => {
+  assert.equal(judge(code(1)).id, ticket);
+  assert.equal(judge(code(2)).id, ticket);
+});
+
+test("whatever is no ticket is named here and not taken for one", () => {
+  const texts = ["", "\n", "x", "https://example.org/w#abc", "https://example.org/gate#p.abc", "WIFI:S:x;;", "4006381333931", "a".repeat(65_536)];
+  for (const text of texts) assert.equal(judge(text).kind, "foreign", JSON.stringify(text.slice(0, 20)));
+});
+
+test("of several codes in one picture the ticket is taken", () => {
+  assert.equal(choose(["https://example.org", code(1)])?.kind, "ticket");
+  assert.equal(choose([]), undefined);
+});
+
+test("case and space around are forgiven in typed codes only", () => {
+  const typed = `  ${code(1).toLowerCase()} \n`;
+  assert.equal(judge(typed).kind, "foreign");
+  assert.equal(judgeTyped(typed).kind, "ticket");
+});

@@ -1,0 +1,28 @@
+// The first look at a text, before anything is sent: a ticket's code, named by
+// the ticket in it, or something else, which never leaves this device.
+
+import { parse, refused } from "../proof/parse.js";
+
+/** What a text is. `id` tells presentations apart: the ticket, or the foreign text itself. */
+export type Judged =
+  | { readonly kind: "ticket"; readonly id: string; readonly code: string }
+  | { readonly kind: "foreign"; readonly id: string; readonly reason: string; readonly what?: string };
+
+/** Judges a text exactly as a camera gave it. */
+export function judge(text: string): Judged {
+  const code = parse(text);
+  if (!refused(code)) return { kind: "ticket", id: code.ticket, code: text };
+  return { kind: "foreign", id: `text ${text.slice(0, 200)}`, reason: code.reason, ...(code.what !== undefined && { what: code.what }) };
+}
+
+/** Judges what somebody typed or pasted, where case and surrounding space are forgiven. */
+export function judgeTyped(text: string): Judged {
+  const trimmed = text.trim();
+  return judge(/^p[a-z]\d:/i.test(trimmed) ? trimmed.toUpperCase() : trimmed);
+}
+
+/** Of several texts in one frame the one to act upon: a ticket before anything else. */
+export function choose(texts: readonly string[]): Judged | undefined {
+  const all = texts.map(judge);
+  return all.find((judged) => judged.kind === "ticket") ?? all[0];
+}

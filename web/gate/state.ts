@@ -1,0 +1,98 @@
+// Everything that the page can show, as one type. A state holds plain data
+// only, so that two of them can be compared and each can be made up by a test.
+
+import type { CameraState } from "./camera.js";
+import type { Device, Named } from "./answers.js";
+import type { LeaseState } from "./lease.js";
+import type { Screen, Shown } from "./screen.js";
+import type { Modules } from "./shown.js";
+
+/** What went wrong, by a code of the catalogue; `detail` is said where it has no sentence. */
+export interface Trouble {
+  readonly code: string;
+  readonly detail?: string;
+  readonly tries_left?: number;
+}
+
+/** The steps of signing on. */
+export type SignOnStep =
+  | { readonly kind: "names" }
+  | { readonly kind: "pin"; readonly person: Named; readonly digits: number }
+  | { readonly kind: "password"; readonly person?: Named };
+
+/** A scan that was set aside; `shown` when it was answered meanwhile. `at` is when it was scanned (RFC 3339). */
+export interface Aside {
+  readonly key: string;
+  readonly at: string;
+  readonly shown?: Shown;
+}
+
+/** What is open below the picture. */
+export type Panel =
+  | { readonly kind: "none" }
+  | { readonly kind: "typing" }
+  | { readonly kind: "gate_code"; readonly code?: Modules; readonly failed: boolean }
+  | { readonly kind: "more"; readonly closing: boolean; readonly busy: boolean; readonly trouble?: Trouble };
+
+/** A gate at work. */
+export interface Work {
+  readonly kind: "working";
+  readonly gate: string;
+  readonly person: string;
+  readonly time_zone: string;
+  readonly online: boolean;
+  readonly lease: LeaseState;
+  readonly camera: CameraState;
+  readonly screen: Screen;
+  readonly aside: readonly Aside[];
+  readonly unsent: number;
+  /** Why the server does not let this person hold the gate. */
+  readonly trouble?: Trouble;
+  readonly panel: Panel;
+}
+
+export type State =
+  | { readonly kind: "loading" }
+  | { readonly kind: "unpaired"; readonly trouble?: Trouble }
+  | { readonly kind: "pairing"; readonly name: string; readonly busy: boolean; readonly paired?: string; readonly trouble?: Trouble }
+  | { readonly kind: "confirming"; readonly name: string; readonly online: boolean }
+  | { readonly kind: "unreachable" }
+  | { readonly kind: "sign_on"; readonly device: Device; readonly step: SignOnStep; readonly busy: boolean; readonly trouble?: Trouble }
+  | { readonly kind: "choose_gate"; readonly device: Device; readonly trouble?: Trouble }
+  | { readonly kind: "ready"; readonly device: Device; readonly gate: string; readonly unsent: number; readonly busy: boolean }
+  | Work;
+
+/** The page: its state, and whether a newer build waits to be taken. */
+export interface Page {
+  readonly state: State;
+  readonly update: boolean;
+}
+
+/** What a person can do; each button calls one of these. */
+export interface Acts {
+  pair(name: string): void;
+  keepPairing(): void;
+  retry(): void;
+  choosePerson(person: Named): void;
+  digit(digit: string): void;
+  erase(): void;
+  backToNames(): void;
+  usePassword(): void;
+  password(email: string, password: string): void;
+  chooseGate(gate: string): void;
+  otherGate(): void;
+  start(): void;
+  signOff(): void;
+  update(): void;
+  tap(): void;
+  setAside(): void;
+  people(people: number): void;
+  phoneOffline(): void;
+  judgeAgain(): void;
+  openAside(key: string): void;
+  open(panel: "none" | "typing" | "gate_code" | "more"): void;
+  typed(text: string): void;
+  closeGate(): void;
+  openGate(): void;
+  wake(): void;
+}

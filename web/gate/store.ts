@@ -1,0 +1,95 @@
+// What a gate keeps in this browser: its credential, the gate that was chosen,
+// and every scan from before it is sent until its answer was seen. Where the
+// browser keeps nothing, the page works and forgets.
+
+import { openDB, type DBSchema, type IDBPDatabase } from "idb";
+import type { Stored } from "./outbox.js";
+
+/** A paired device. */
+export interface Paired {
+  readonly device: string;
+  readonly token: string;
+  readonly name: string;
+}
+
+/** A pairing that waits for the desk. */
+export interface Waiting {
+  readonly collect: string;
+  readonly name: string;
+}
+
+interface Kept extends DBSchema {
+  settings: { key: string; value: unknown };
+  scans: { key: string; value: Stored };
+}
+
+/** The gate's own store in IndexedDB. */
+export class Store {
+  readonly #database: IDBPDatabase<Kept> | undefined;
+  readonly #memory = new Map<string, unknown>();
+
+  private constructor(database: IDBPDatabase<Kept> | undefined) {
+    this.#database = database;
+  }
+
+  static async open(): Promise<Store> {
+    try {
+      const database = await openDB<Kept>("portillon-gate", 1, {
+        upgrade(fresh) {
+          fresh.createObjectStore("settings");
+          fresh.createObjectStore("scans", { keyPath: "key" });
+        },
+      });
+      return new Store(database);
+    } catch {
+      return new Store(undefined);
+    }
+  }
+
+  paired(): Promise<Paired | undefined> {
+    return this.#get("paired") as Promise<Paired | undefined>;
+  }
+
+  waiting(): Promise<Waiting | undefined> {
+    return this.#get("waiting") as Promise<Waiting | undefined>;
+  }
+
+  /** The id of the gate that was chosen last. */
+  gate(): Promise<string | undefined> {
+    return this.#get("gate") as Promise<string | undefined>;
+  }
+
+  set(what: "paired", value: Paired): Promise<void>;
+  set(what: "waiting", value: Waiting): Promise<void>;
+  set(what: "gate", value: string): Promise<void>;
+  async set(what: string, value: unknown): Promise<void> {
+    this.#memory.set(what, value);
+    await this.#database?.put("settings", value, what).catch(ignore);
+  }
+
+  async forget(what: "paired" | "waiting" | "gate"): Promise<void> {
+    this.#memory.delete(what);
+    await this.#database?.delete("settings", what).catch(ignore);
+  }
+
+  async #get(what: string): Promise<unknown> {
+    return this.#memory.get(what) ?? (await this.#database?.get("settings", what).catch(ignore));
+  }
+
+  async putScan(scan: Stored): Promise<void> {
+    await this.#database?.put("scans", scan).catch(ignore);
+  }
+
+  async deleteScan(key: string): Promise<void> {
+    await this.#database?.delete("scans", key).catch(ignore);
+  }
+
+  async scans(): Promise<readonly Stored[]> {
+    return (await this.#database?.getAll("scans").catch(ignore)) ?? [];
+  }
+}
+
+// A full or forbidden store must not stop a queue of people.
+function ignore(): undefined {
+  return undefined;
+}

@@ -1,0 +1,100 @@
+// The answer over the whole screen: colour, shape, word, and what the person at
+// the door needs to know, largest first.
+
+import { h } from "../shared/dom.js";
+import type { Button, Phrases, View } from "./phrases.js";
+import { classOf, type Over } from "./screen.js";
+import { shape, sign } from "./shapes.js";
+import type { Acts } from "./state.js";
+
+/** Draws what lies over the picture. */
+export function verdict(over: Over, phrases: Phrases, acts: Acts): readonly Node[] {
+  switch (over.kind) {
+    case "nothing":
+      return [];
+    case "asking":
+      return [asking(over, phrases, acts)];
+    case "answer":
+      return [answer(over, phrases, acts)];
+  }
+}
+
+function asking(over: Extract<Over, { kind: "asking" }>, phrases: Phrases, acts: Acts): Node {
+  if (!over.slow) return h("div", { class: "asking" }, h("span", { class: "wait" }, phrases.say("gate.asking")));
+  return h(
+    "div",
+    { class: "asking slow" },
+    h("p", { class: "wait" }, phrases.say("gate.asking_slow")),
+    ...(over.other ? [h("p", {}, phrases.say("gate.other_waits"))] : []),
+    h("button", { class: "main wide", id: "set-aside", "data-focus": true, onclick: () => acts.setAside() }, phrases.say("gate.set_aside")),
+  );
+}
+
+function answer(over: Extract<Over, { kind: "answer" }>, phrases: Phrases, acts: Acts): Node {
+  const view = phrases.view(over.shown);
+  const cls = classOf(over.shown);
+  // A tap beside the buttons must not lose a question that only they answer.
+  const anywhere = view.buttons.length === 0;
+  // The focus goes to the answer, never to a button that admits: a hand scanner
+  // ends each code with Enter.
+  const attributes = {
+    tabindex: -1,
+    role: "group",
+    "aria-label": view.title,
+    "data-focus": cls !== "admit",
+    class: "verdict",
+    "data-class": cls,
+    "data-reason": view.reason,
+    ...(anywhere && { onclick: () => acts.tap() }),
+  };
+  const small = sign(view.reason);
+  return h(
+    "div",
+    attributes,
+    h("div", { class: "headline" }, shape(cls), h("h2", {}, view.title)),
+    ...(view.place.length > 0 ? [h("p", { class: "place" }, ...view.place.map((word) => h("span", {}, word)))] : []),
+    ...(view.attention === undefined ? [] : [h("p", { class: "attention" }, view.attention)]),
+    ...(view.facts.length > 0 ? [h("p", { class: "facts" }, view.facts.join(" · "))] : []),
+    h("div", { class: "detail" }, ...(small === undefined ? [] : [small]), h("div", {}, ...lines(view, over.old, phrases))),
+    choices(over, view, phrases, acts),
+  );
+}
+
+function lines(view: View, old: boolean, phrases: Phrases): readonly Node[] {
+  return [
+    ...(old ? [h("p", { class: "line" }, phrases.say("gate.answered_before"))] : []),
+    ...view.lines.map((line) => h("p", { class: "line" }, line)),
+    ...(view.advice === "" ? [] : [h("p", { class: "advice" }, view.advice)]),
+  ];
+}
+
+function choices(over: Extract<Over, { kind: "answer" }>, view: View, phrases: Phrases, acts: Acts): Node {
+  const own = view.buttons.map((button) => choice(button, phrases, acts));
+  const judge = (event: Event) => {
+    event.stopPropagation();
+    acts.judgeAgain();
+  };
+  const again = over.old && over.shown.kind === "answer" && view.buttons.length === 0;
+  const next = view.buttons.length > 0 ? "gate.cancel" : over.other ? "gate.next_waits" : "gate.next";
+  const onward = (event: Event) => {
+    event.stopPropagation();
+    acts.tap();
+  };
+  return h(
+    "div",
+    { class: "choices-row" },
+    ...own,
+    ...(again ? [h("button", { id: "judge-again", onclick: judge }, phrases.say("gate.judge_again"))] : []),
+    h("button", { id: "next", class: "next", onclick: onward }, phrases.say(next)),
+  );
+}
+
+function choice(button: Button, phrases: Phrases, acts: Acts): Node {
+  if (button.kind === "phone_offline") {
+    return h("button", { id: "phone-offline", class: "choice", onclick: () => acts.phoneOffline() }, phrases.say("gate.phone_offline"));
+  }
+  const { people, all } = button;
+  const label = all ? phrases.say("gate.all_people", { count: people }) : String(people);
+  const id = all ? "people-all" : `people-${people}`;
+  return h("button", { id, class: "choice", onclick: () => acts.people(people) }, label);
+}

@@ -1,0 +1,95 @@
+// Calls to the server. Whatever goes wrong is one of two things: the server
+// said no (Problem, with a stable code), or nobody knows (Unreachable, and the
+// same call may be sent again with the same key).
+
+/** The server refused: its problem document (RFC 9457). */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly detail: string,
+    readonly facts: Readonly<Record<string, unknown>>,
+    readonly fields: readonly { readonly name: string; readonly code: string }[],
+    /** Seconds to wait; 0 when the server did not say. */
+    readonly retryAfter: number,
+  ) {
+    super(code);
+  }
+}
+
+/** Why no answer of ours came. */
+export type Cause = "network" | "timeout" | "not_ours" | "unavailable" | "aborted";
+
+/** No answer of the server: nobody knows whether the call was carried out. */
+export class Unreachable extends Error {
+  override readonly name = "Unreachable";
+  constructor(
+    readonly why: Cause,
+    readonly retryAfter = 0,
+  ) {
+    super(why);
+  }
+}
+
+export interface CallOptions {
+  /** Idempotency-Key, made once for what the call means. */
+  readonly key?: string;
+  /** A paired device's credential. */
+  readonly token?: string;
+  /** After this many milliseconds the call counts as unanswered. */
+  readonly timeout?: number;
+  readonly signal?: AbortSignal;
+  /** The call outlives the page (used when a page is left). */
+  readonly keepalive?: boolean;
+}
+
+/** Makes one call and gives its answer; an answer without content gives undefined. */
+export async function call<T>(method: "GET" | "POST" | "PATCH" | "DELETE", path: string, body?: unknown, options: CallOptions = {}): Promise<T> {
+  const answer = await send(method, path, body, options);
+  if (answer.status === 204) return undefined as T;
+  if (!isJSON(answer)) throw new Unreachable("not_ours");
+  const value: unknown = await answer.json().catch(() => {
+    throw new Unreachable("network");
+  });
+  if (answer.ok) return value as T;
+  throw refusal(answer, value);
+}
+
+async function send(method: string, path: string, body: unknown, options: CallOptions): Promise<Response> {
+  const headers = new Headers({ Accept: "application/json", "Accept-Language": document.documentElement.lang });
+  if (body !== undefined) headers.set("Content-Type", "application/json");
+  if (options.key !== undefined) headers.set("Idempotency-Key", options.key);
+  if (options.token !== undefined) headers.set("Authorization", `Bearer ${options.token}`);
+  const limit = AbortSignal.timeout(options.timeout ?? 15_000);
+  const init: RequestInit = {
+    method,
+    headers,
+    cache: "no-store",
+    credentials: "same-origin",
+    redirect: "error",
+    keepalive: options.keepalive ?? false,
+    signal: options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]),
+  };
+  if (body !== undefined) init.body = JSON.stringify(body);
+  try {
+    return await fetch(path, init);
+  } catch {
+    if (limit.aborted) throw new Unreachable("timeout");
+    throw new Unreachable(options.signal?.aborted === true ? "aborted" : "network");
+  }
+}
+
+// A captive portal likes to answer 200 with its sign-in page.
+function isJSON(answer: Response): boolean {
+  const type = answer.headers.get("Content-Type") ?? "";
+  return /^application\/(?:[\w.-]+\+)?json\b/.test(type);
+}
+
+function refusal(answer: Response, value: unknown): Error {
+  const document = value as { code?: unknown; detail?: string; facts?: Record<string, unknown>; fields?: { name: string; code: string }[] };
+  const retryAfter = Number(answer.headers.get("Retry-After") ?? 0) || 0;
+  if (typeof document.code !== "string") return new Unreachable("not_ours");
+  if (answer.status === 503) return new Unreachable("unavailable", retryAfter);
+  return new Problem(answer.status, document.code, document.detail ?? "", document.facts ?? {}, document.fields ?? [], retryAfter);
+}

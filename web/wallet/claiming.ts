@@ -1,0 +1,88 @@
+// Putting the tickets of a link onto this phone. Keys are written and read back
+// before anything is sent, and an unanswered claim is sent again with the same
+// keys: a ticket is never bound to a key that is lost.
+
+import { Problem } from "../shared/api.js";
+import { fromB64u, utf8 } from "../proof/bytes.js";
+import { newKeyPair, publicJWK, signClaim } from "../proof/keys.js";
+import { api, atOnce, type Bound, type ClaimKey, type Offer } from "./answers.js";
+import type { Held, Pending, Store } from "./store.js";
+
+/** This browser cannot keep a key, or not one that signs. */
+export class CannotKeep extends Error {
+  override readonly name = "CannotKeep";
+}
+
+/** Makes a key for each ticket that can be claimed and keeps it; rejects with CannotKeep. */
+export async function prepare(store: Store, code: string, offer: Offer): Promise<void> {
+  try {
+    const pending = await Promise.all(
+      offer.tickets.filter((ticket) => ticket.claimable).map(async ({ ticket, event }) => ({ ticket, event, pair: await newKeyPair() })),
+    );
+    await store.begin(code, pending);
+    const copies = (await store.unfinished())?.pending ?? [];
+    if (copies.length !== pending.length) throw new Error("some keys are gone");
+    await Promise.all(copies.map(works));
+  } catch (error) {
+    await store.end().catch(() => undefined);
+    throw new CannotKeep(String(error));
+  }
+}
+
+/** The test that counts: a signature by what was read back. */
+async function works({ pair }: Pending): Promise<void> {
+  const how = { name: "ECDSA", hash: "SHA-256" };
+  const text = utf8("kept");
+  const signature = await crypto.subtle.sign(how, pair.privateKey, text);
+  if (!(await crypto.subtle.verify(how, pair.publicKey, signature, text))) throw new Error("a kept key does not sign");
+}
+
+/** Sends an unfinished claim until all its tickets are bound or refused. Rejects with Unreachable (then call it again), or with the Problem that ended it. */
+export async function finish(store: Store): Promise<readonly Held[]> {
+  const bound: Held[] = [];
+  let refused: Problem | undefined;
+  for (let tries = 0; tries < 100; tries++) {
+    const rest = await store.unfinished();
+    if (rest === undefined) break;
+    try {
+      bound.push(...(await send(store, rest.code, rest.pending.slice(0, atOnce))));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      if (error.code === "claim.challenge_ended") continue;
+      refused = error;
+      if (!(await dropRefused(store, error, rest.pending))) break;
+    }
+  }
+  await store.end();
+  if (bound.length === 0 && refused !== undefined) throw refused;
+  return bound;
+}
+
+// The server binds all of a request or none, and names the ticket in the way.
+async function dropRefused(store: Store, error: Problem, pending: readonly Pending[]): Promise<boolean> {
+  const ticket = error.facts["ticket"];
+  if (typeof ticket !== "string" || !pending.some((one) => one.ticket === ticket)) return false;
+  await store.dropPending(ticket);
+  return true;
+}
+
+async function send(store: Store, code: string, pending: readonly Pending[]): Promise<readonly Held[]> {
+  const offer = await api.offer(code);
+  const challenge = fromB64u(offer.challenge, 32);
+  if (challenge === undefined) throw new Error("the challenge is not 32 bytes");
+  const keys = await Promise.all(pending.map((one) => keyOf(one, challenge, code)));
+  const answer = await api.claim(code, keys);
+  const held = answer.tickets.flatMap((ticket) => heldOf(ticket, pending));
+  await store.claimed(held);
+  return held;
+}
+
+async function keyOf({ ticket, event, pair }: Pending, challenge: Uint8Array, code: string): Promise<ClaimKey> {
+  const [jwk, proof] = await Promise.all([publicJWK(pair.publicKey), signClaim(pair.privateKey, challenge, event, code)]);
+  return { ticket, jwk, proof };
+}
+
+function heldOf(ticket: Bound, pending: readonly Pending[]): readonly Held[] {
+  const key = pending.find((one) => one.ticket === ticket.ticket)?.pair.privateKey;
+  return key === undefined ? [] : [{ ...ticket, key, state: "active", entries: 0 }];
+}

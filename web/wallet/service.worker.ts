@@ -1,0 +1,3 @@
+import { serve } from "../shared/offline.worker.js";
+
+serve();

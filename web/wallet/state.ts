@@ -1,0 +1,68 @@
+// Everything the page can be in. One value of State is one picture.
+
+import type { Offer, Standing } from "./answers.js";
+import type { Fresh, Why } from "./freshness.js";
+import type { Symbol } from "./symbol.js";
+
+/** The page as a whole. */
+export type State =
+  | { readonly kind: "loading" }
+  /** No link and no ticket. */
+  | { readonly kind: "no_link" }
+  | { readonly kind: "link_failed"; readonly why: "unknown" | "ended" | "unreachable" | "refused" }
+  /** The browser cannot keep a key. */
+  | { readonly kind: "cannot_keep" }
+  | OfferState
+  | TicketState
+  | { readonly kind: "camera"; readonly camera: CameraState; readonly other: boolean };
+
+export interface OfferState {
+  readonly kind: "offer";
+  readonly offer: Offer;
+  /** The app that this browser is part of; see appOf. */
+  readonly app: string | undefined;
+  readonly copied: boolean;
+  /** `waiting`: sent, and not answered yet. */
+  readonly step: "ask" | "claiming" | "waiting";
+  /** There are tickets here already. */
+  readonly others: boolean;
+}
+
+export type CameraState = "off" | "starting" | "live" | "resting" | "denied" | "none" | "failed";
+
+/** A stack of tickets with one on top. */
+export interface TicketState {
+  readonly kind: "tickets";
+  readonly ticket: Standing;
+  /** 1 for the first. */
+  readonly position: number;
+  readonly count: number;
+  readonly face: Face;
+  readonly notice: Notice | undefined;
+  /** The server's time in milliseconds. */
+  readonly now: number;
+}
+
+/** What the ticket's card shows. */
+export type Face =
+  | { readonly kind: "code"; readonly source: Fresh["kind"] | undefined; readonly why: Why | undefined; readonly symbol: Symbol | undefined; readonly left: number }
+  | { readonly kind: "waiting" }
+  | { readonly kind: "welcome"; readonly at: string; readonly gate: string; readonly remaining: number; readonly more: boolean }
+  | { readonly kind: "used" | "held" | "revoked" | "moved" | "over" };
+
+/** Something that happened to the ticket and matters a while. */
+export type Notice = { readonly kind: "wrong_gate"; readonly gates: readonly string[] } | { readonly kind: "undone" | "left" };
+
+/** What a guest may do. */
+export interface Acts {
+  claim(): void;
+  retry(): void;
+  copyLink(): void;
+  calendar(): void;
+  toTickets(): void;
+  turn(by: 1 | -1): void;
+  showEarly(): void;
+  scanGate(): void;
+  stopScan(): void;
+  wakeCamera(): void;
+}
