@@ -1,0 +1,323 @@
+package admit
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"portillon/server/fault"
+	"portillon/server/news"
+	"portillon/server/pg"
+	"portillon/server/session"
+	"portillon/server/ticket"
+	"portillon/wallet"
+)
+
+// patience bounds a whole admission. It is detached from the request: a client
+// that hangs up must not leave an entry half decided.
+const patience = 3 * time.Second
+
+// rejudge is how often a scan is judged again after the write met another row
+// than was decided. Under the lock that cannot happen; the loop ends anyway.
+const rejudge = 2
+
+// IssuerKeys finds the public key that a paper code was signed with.
+type IssuerKeys func(kid [4]byte) (*ecdsa.PublicKey, bool)
+
+// Meter counts what an operator watches.
+type Meter interface {
+	Scan(reason ticket.Reason, class ticket.Class, gate ticket.GateID, took time.Duration)
+	AttemptLost()
+}
+
+// Service is the door.
+type Service struct {
+	pool  *pgxpool.Pool
+	keys  IssuerKeys
+	hub   *news.Hub
+	meter Meter
+	log   *slog.Logger
+	now   func() time.Time // only for how long things take; the time is the database's
+}
+
+// New makes the door on a pool.
+func New(pool *pgxpool.Pool, keys IssuerKeys, hub *news.Hub, meter Meter, log *slog.Logger, now func() time.Time) *Service {
+	return &Service{pool: pool, keys: keys, hub: hub, meter: meter, log: log, now: now}
+}
+
+// ScanIn is one act of presenting a code.
+type ScanIn struct {
+	Gate         ticket.GateID
+	Code         string
+	Key          ticket.Key
+	Direction    ticket.Direction
+	People       int
+	PhoneOffline bool
+	DryRun       bool
+	Arrived      time.Time // when the request arrived, by the clock that New was given
+}
+
+// Answer is the judgement with the facts that the page shows.
+type Answer struct {
+	ticket.Decision
+	Facts  ticket.Facts
+	DryRun bool
+	What   string // NotATicket: what it is instead
+	nonce  []byte // that the code signs
+}
+
+// Scan judges one code and, when it admits, makes the ticket used, in one
+// transaction. A refusal is an Answer; an error says that nobody knows and that
+// the same call may be repeated with the same key. Faults: gate.not_found,
+// scan.key_conflict.
+func (s *Service) Scan(ctx context.Context, by session.Caller, in ScanIn) (Answer, error) {
+	if err := by.Require(session.Scan, ticket.VenueID{}); err != nil {
+		return Answer{}, err
+	}
+	code, parseErr := wallet.Parse(in.Code)
+	if parseErr == nil && code.Form == wallet.FormText && by.Kind == session.ByDevice {
+		// Only programs send the long form; a camera that reads one reads no ticket of ours.
+		parseErr = &wallet.ParseError{Reason: string(ticket.NotATicket), What: "other"}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+
+	var answer Answer
+	err := errRowChanged
+	for i := 0; i <= rejudge && errors.Is(err, errRowChanged); i++ {
+		err = pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+			var err error
+			answer, err = s.scan(ctx, tx, by, in, code, parseErr)
+			return err
+		})
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	s.after(ctx, in, answer)
+	return answer, nil
+}
+
+// errRowChanged: the conditional update met another row than was decided on.
+var errRowChanged = errors.New("the ticket changed under its lock")
+
+// scan is the act in its order: lock, read, decide, write.
+func (s *Service) scan(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, code wallet.Code, parseErr error) (Answer, error) {
+	id := ticket.ID(code.Ticket)
+	if parseErr == nil {
+		if err := lock(ctx, tx, id); err != nil {
+			return Answer{}, err
+		}
+	}
+	facts, key, err := read(ctx, tx, by, in, code)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer := Answer{Facts: facts, DryRun: in.DryRun}
+	if code.Kind == wallet.KindNonce {
+		answer.nonce = code.Nonce[:]
+	}
+	facts.Waited = s.now().Sub(in.Arrived)
+	if parseErr != nil {
+		answer.Decision, answer.What = judgeForm(parseErr)
+	} else {
+		facts.SignatureGood = s.verify(code, facts, key)
+		answer.Facts = facts
+		answer.Decision = ticket.Decide(ticket.Scan{
+			Key: in.Key, Direction: in.Direction, People: in.People, PhoneOffline: in.PhoneOffline, Code: codeFacts(code),
+		}, facts)
+	}
+	if answer.Writes() && !in.DryRun {
+		if err := write(ctx, tx, by, in, answer); err != nil {
+			return Answer{}, err
+		}
+	}
+	s.attempt(ctx, tx, by, in, answer)
+	return answer, nil
+}
+
+// lock takes the ticket's row until the transaction ends. There is no filter on
+// a column that changes: a row that changed while this waited must still be found.
+func lock(ctx context.Context, tx pgx.Tx, id ticket.ID) error {
+	_, err := tx.Exec(ctx, `SELECT FROM tickets WHERE id = @ticket FOR NO KEY UPDATE`, pgx.NamedArgs{"ticket": id})
+	if err != nil {
+		return fmt.Errorf("lock the ticket: %w", err)
+	}
+	return nil
+}
+
+// readFacts is a statement of its own after the lock: it has a new snapshot, so
+// it sees what the transactions before this one have written.
+const readFacts = `
+SELECT portillon_now() AS now,
+  g.id AS gate_id, g.name AS gate_name, g.venue_id AS gate_venue,
+  t.id AS ticket_id, t.number, t.status, t.status_since, t.generation, t.admits, t.entries, t.inside, t.extra,
+  t.seat, t.holder_name, current.created_at AS claimed_at,
+  claim.kind AS claim_kind, claim.public_key,
+  e.id AS event_id, e.name AS event_name, e.screen, e.doors_open_at, e.starts_at, e.ends_at,
+  e.freshness, e.rescan, extract(epoch FROM e.rescan_window)::float8 AS rescan_window, e.reentry, e.show_names,
+  v.id AS venue_id, v.name AS venue_name, v.time_zone,
+  k.id AS category_id, k.name AS category_name, k.paper, k.valid_from, k.valid_until,
+  kg.ids AS category_gates, kg.names AS category_gate_names,
+  n.venue_id AS nonce_venue, n.device_id AS nonce_device, n.issued_at AS nonce_issued_at,
+  a.at AS same_at, a.kind AS same_kind, a.people AS same_people, a.entries_after AS same_entries,
+  a.inside_after AS same_inside, a.moved_at AS same_moved_at, a.undone AS same_undone,
+  l.at AS last_at, l.gate_id AS last_gate, l.gate_name AS last_gate_name, l.device_id AS last_device,
+  l.person_name AS last_person, l.generation AS last_generation, l.nonce AS last_nonce,
+  coalesce(live.live, false) AS wallet_live,
+  EXISTS (SELECT FROM admissions other WHERE other.key = @key AND other.ticket_id <> @ticket
+    AND other.device_id IS NOT DISTINCT FROM @device AND other.person_id = @person) AS key_conflict
+FROM gates g
+LEFT JOIN tickets t ON t.id = @ticket
+LEFT JOIN claims claim ON claim.ticket_id = t.id AND claim.generation = @generation
+LEFT JOIN claims current ON current.ticket_id = t.id AND current.generation = t.generation
+LEFT JOIN events e ON e.id = t.event_id
+LEFT JOIN venues v ON v.id = e.venue_id
+LEFT JOIN categories k ON k.id = t.category_id
+LEFT JOIN LATERAL (
+  SELECT array_agg(cg.gate_id ORDER BY c.name) AS ids, array_agg(c.name ORDER BY c.name) AS names
+  FROM category_gates cg JOIN gates c ON c.id = cg.gate_id WHERE cg.category_id = k.id) kg ON true
+LEFT JOIN nonces n ON n.nonce = @nonce
+LEFT JOIN LATERAL (
+  SELECT p.at, p.kind, p.people, p.entries_after, p.inside_after, p.moved_at,
+    EXISTS (SELECT FROM undos u WHERE u.ticket_id = p.ticket_id AND u.key = p.key) AS undone
+  FROM admissions p WHERE p.ticket_id = t.id AND p.key = @key) a ON true
+LEFT JOIN LATERAL (
+  SELECT p.at, p.gate_id, pg.name AS gate_name, p.device_id, who.name AS person_name, p.generation, p.nonce
+  FROM admissions p LEFT JOIN gates pg ON pg.id = p.gate_id LEFT JOIN people who ON who.id = p.person_id
+  WHERE p.ticket_id = t.id AND p.direction = 'in'
+    AND NOT EXISTS (SELECT FROM undos u WHERE u.ticket_id = p.ticket_id AND u.key = p.key)
+  ORDER BY p.at DESC LIMIT 1) l ON true
+LEFT JOIN LATERAL (
+  SELECT true AS live FROM presence s
+  WHERE s.ticket_id = t.id AND s.seen_at > portillon_now() - interval '30 seconds'
+    AND EXISTS (SELECT FROM nonces fresh WHERE fresh.venue_id = g.venue_id AND fresh.epoch IS NOT NULL
+      AND fresh.issued_at > portillon_now() - interval '20 seconds')) live ON true
+WHERE g.id = @gate`
+
+// verify checks the code's signature with the key of the claim it names, or with
+// the issuer's for paper.
+func (s *Service) verify(code wallet.Code, f ticket.Facts, publicKey []byte) bool {
+	if f.Ticket == nil || f.Claim == nil {
+		return false
+	}
+	event := uuid.UUID(f.Event.ID)
+	if code.Kind == wallet.KindPaper {
+		key, ok := s.keys(code.IssuerKey)
+		return ok && code.VerifyPaper(key, event) == nil
+	}
+	if len(publicKey) != 64 {
+		return false
+	}
+	key, err := wallet.ParsePublicKey([64]byte(publicKey))
+	return err == nil && code.VerifyPhone(key, event) == nil
+}
+
+// write makes the entry happen. The admission's primary key and the checks on
+// the counts are the guarantee; the conditions of the update repeat what was
+// decided, and another row count means that it must be decided again.
+func write(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answer) error {
+	args := pgx.NamedArgs{
+		"ticket": a.Facts.Ticket.ID, "key": in.Key, "at": a.Facts.Now, "event": a.Facts.Event.ID, "gate": in.Gate,
+		"device": null(by.Device), "person": by.Person, "direction": a.Direction, "people": a.People, "kind": a.Kind,
+		"generation": int16(a.Facts.Ticket.Generation), "nonce": a.nonce, "moved_at": nullTime(a.MovedAt),
+		"reentry": a.Facts.Event.Reentry,
+	}
+	update := enter
+	if a.Direction == ticket.Out {
+		update = leave
+	}
+	t := a.Facts.Ticket // from here on as it is after the entry, which is what a replay shows
+	switch err := tx.QueryRow(ctx, update, args).Scan(&t.Status, &t.Entries, &t.Inside); {
+	case errors.Is(err, pgx.ErrNoRows):
+		return errRowChanged
+	case err != nil:
+		return fmt.Errorf("mark the ticket: %w", err)
+	}
+	args["entries"], args["inside"] = t.Entries, t.Inside
+	if _, err := tx.Exec(ctx, insertAdmission, args); err != nil {
+		return fmt.Errorf("write the admission: %w", err)
+	}
+	return nil
+}
+
+const enter = `
+UPDATE tickets SET entries = entries + @people, inside = inside + @people, used_at = coalesce(used_at, @at),
+  status = CASE WHEN NOT @reentry AND entries + @people >= admits + extra THEN 'used' ELSE status END,
+  status_since = CASE WHEN NOT @reentry AND entries + @people >= admits + extra THEN @at ELSE status_since END
+WHERE id = @ticket AND status = 'active' AND generation = @generation
+  AND inside + @people <= admits + extra AND (@reentry OR entries + @people <= admits + extra)
+RETURNING status, entries, inside`
+
+const leave = `
+UPDATE tickets SET inside = inside - @people
+WHERE id = @ticket AND status = 'active' AND generation = @generation AND @reentry AND inside >= @people
+RETURNING status, entries, inside`
+
+const insertAdmission = `
+INSERT INTO admissions (ticket_id, key, at, event_id, gate_id, device_id, person_id, direction, people,
+  entries_after, inside_after, kind, generation, nonce, moved_at)
+VALUES (@ticket, @key, @at, @event, @gate, @device, @person, @direction, @people,
+  @entries, @inside, @kind, @generation, @nonce, @moved_at)`
+
+// after tells whoever is not the caller. It comes after the commit: a committing
+// notifier would take a lock of the whole database.
+func (s *Service) after(ctx context.Context, in ScanIn, a Answer) {
+	s.meter.Scan(a.Reason, a.Class, in.Gate, s.now().Sub(in.Arrived))
+	if a.DryRun || a.Facts.Ticket == nil {
+		return
+	}
+	item := news.Item{Ticket: a.Facts.Ticket.ID, At: a.Facts.Now, Gate: a.Facts.Gate.Name}
+	switch {
+	case a.Reason == ticket.WrongGate:
+		item.What, item.Gate = news.WrongGate, ""
+		for _, g := range a.Facts.Category.Gates {
+			item.Gates = append(item.Gates, g.Name)
+		}
+	case a.Writes() && a.Direction == ticket.Out:
+		item.What = news.Left
+	case a.Writes():
+		item.What = news.Admitted
+	default:
+		return
+	}
+	s.hub.Publish(ctx, item)
+}
+
+func judgeForm(err error) (ticket.Decision, string) {
+	var parse *wallet.ParseError
+	if !errors.As(err, &parse) {
+		return ticket.Judge(ticket.Malformed), ""
+	}
+	switch reason := ticket.Reason(parse.Reason); reason {
+	case ticket.UnsupportedVersion:
+		return ticket.Judge(reason), ""
+	case ticket.NotATicket:
+		return ticket.Judge(reason), parse.What
+	}
+	return ticket.Judge(ticket.Malformed), ""
+}
+
+func codeFacts(code wallet.Code) ticket.CodeFacts {
+	f := ticket.CodeFacts{Generation: code.Generation, IssuedAt: time.Unix(code.IssuedAt, 0).UTC()}
+	switch code.Kind {
+	case wallet.KindNonce:
+		f.Signs, f.Nonce = ticket.SignsNonce, code.Nonce[:]
+	case wallet.KindTime:
+		f.Signs = ticket.SignsTime
+	case wallet.KindPaper:
+		f.Signs = ticket.SignsPaper
+	default:
+		f.Signs = ticket.SignsTOTP
+	}
+	return f
+}
+
+var errGate = fault.New(fault.NotFound, "gate.not_found", "there is no such gate; choose the gate again")

@@ -1,0 +1,87 @@
+package admit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"portillon/server/pg"
+	"portillon/server/session"
+	"portillon/server/ticket"
+)
+
+const insertAttempt = `
+INSERT INTO attempts (received_at, ticket_id, key, event_id, gate_id, device_id, person_id, kind, reason, class, replayed, dry_run, duration_us)
+VALUES (@received_at, @ticket, @key, @event, @gate, @device, @person, @kind, @reason, @class, @replayed, @dry_run, @duration_us)`
+
+// attempt logs what reached the door, in a savepoint: a log that cannot be
+// written must not send a guest away. It is counted, and an alarm watches the
+// count.
+func (s *Service) attempt(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answer) {
+	took := s.now().Sub(in.Arrived)
+	args := pgx.NamedArgs{
+		"received_at": a.Facts.Now.Add(-took), "key": in.Key, "gate": in.Gate, "device": null(by.Device), "person": by.Person,
+		"kind": a.Kind, "reason": a.Reason, "class": a.Class, "replayed": a.Replayed, "dry_run": in.DryRun,
+		"duration_us": took.Microseconds(), "ticket": nil, "event": nil,
+	}
+	if a.Kind == "" {
+		args["kind"] = ticket.None
+	}
+	if t := a.Facts.Ticket; t != nil {
+		args["ticket"], args["event"] = t.ID, a.Facts.Event.ID
+	}
+	err := pgx.BeginFunc(ctx, tx, func(savepoint pgx.Tx) error {
+		_, err := savepoint.Exec(ctx, insertAttempt, args)
+		return err
+	})
+	if err != nil {
+		s.meter.AttemptLost()
+		s.log.ErrorContext(ctx, "an attempt could not be logged; the scan went on", "error", err.Error(), "gate", in.Gate.String())
+	}
+}
+
+// daysAhead is how many days of attempts have their partition made in advance.
+const daysAhead = 14
+
+// PrepareDays makes the partitions of today and the days ahead. It may run
+// anywhere and at any time: what exists stays.
+func (s *Service) PrepareDays(ctx context.Context) error {
+	return pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+		var today time.Time
+		err := tx.QueryRow(ctx, `SELECT portillon_now(), pg_advisory_xact_lock(hashtextextended(current_schema() || ' attempts', 0))::text`).
+			Scan(&today, nil)
+		if err != nil {
+			return fmt.Errorf("read the day: %w", err)
+		}
+		day := today.UTC().Truncate(24 * time.Hour)
+		for i := range daysAhead {
+			if err := prepareDay(ctx, tx, day.AddDate(0, 0, i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// prepareDay makes one day's partition unless it is there, or unless rows of that
+// day already lie in the default partition, where they are as good.
+func prepareDay(ctx context.Context, tx pgx.Tx, day time.Time) error {
+	name := "attempts_" + day.Format("20060102")
+	from, to := day.Format(time.DateOnly)+" 00:00:00+00", day.AddDate(0, 0, 1).Format(time.DateOnly)+" 00:00:00+00"
+	var needed bool
+	err := tx.QueryRow(ctx, `
+SELECT to_regclass(quote_ident(@name)) IS NULL
+  AND NOT EXISTS (SELECT FROM attempts_default WHERE received_at >= @from AND received_at < @to)`,
+		pgx.NamedArgs{"name": name, "from": from, "to": to}).Scan(&needed)
+	if err != nil || !needed {
+		return err
+	}
+	_, err = tx.Exec(ctx, fmt.Sprintf(`CREATE TABLE %s PARTITION OF attempts FOR VALUES FROM ('%s') TO ('%s')`,
+		pgx.Identifier{name}.Sanitize(), from, to))
+	if err != nil {
+		return fmt.Errorf("make the partition of %s: %w", day.Format(time.DateOnly), err)
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package admit
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"portillon/server/fault"
+	"portillon/server/locale"
+	"portillon/server/session"
+	"portillon/server/ticket"
+	"portillon/server/wire"
+)
+
+// maxCode is the longest code that is looked at, in bytes. The body's own limit
+// leaves room for JSON around it.
+const maxCode = 4096
+
+// Handlers answer the door's calls.
+type Handlers struct {
+	door *Service
+	text *locale.Catalogue
+	now  func() time.Time
+}
+
+// NewHandlers makes the HTTP side of the door.
+func NewHandlers(door *Service, text *locale.Catalogue, now func() time.Time) *Handlers {
+	return &Handlers{door: door, text: text, now: now}
+}
+
+// ScanRequest is the body of POST /v1/scans.
+type ScanRequest struct {
+	Gate         ticket.GateID    `json:"gate"`
+	Code         string           `json:"code"`
+	Direction    ticket.Direction `json:"direction"`
+	People       int              `json:"people"`
+	ScannedAt    *time.Time       `json:"scanned_at"` // by the device's clock; for the record only
+	PhoneOffline bool             `json:"phone_offline"`
+	DryRun       bool             `json:"dry_run"`
+}
+
+// HandleScan is POST /v1/scans: 200 with a verdict for every decided scan.
+func (h *Handlers) HandleScan(c echo.Context) error {
+	arrived := h.now()
+	req, _, err := wire.Body[ScanRequest](c, maxCode+wire.SmallBody)
+	if err != nil {
+		return err
+	}
+	if err := req.check(); err != nil {
+		return err
+	}
+	key, err := wire.Key(c)
+	if err != nil {
+		return err
+	}
+	if ticket.Key(key).IsZero() {
+		return fault.New(fault.Invalid, "request.idempotency_key", "send Idempotency-Key: a UUID made once for this scan")
+	}
+	answer, err := h.door.Scan(c.Request().Context(), session.From(c), ScanIn{
+		Gate: req.Gate, Code: req.Code, Key: ticket.Key(key), Direction: req.Direction, People: req.People,
+		PhoneOffline: req.PhoneOffline, DryRun: req.DryRun, Arrived: arrived,
+	})
+	if err != nil {
+		return err
+	}
+	c.Set("portillon.reason", string(answer.Reason))
+	return c.JSON(http.StatusOK, h.body(c, answer))
+}
+
+func (r ScanRequest) check() error {
+	var fields []fault.Field
+	if r.Gate.IsZero() {
+		fields = append(fields, fault.Field{Name: "gate", Code: "required"})
+	}
+	switch {
+	case r.Code == "":
+		fields = append(fields, fault.Field{Name: "code", Code: "required"})
+	case len(r.Code) > maxCode:
+		fields = append(fields, fault.Field{Name: "code", Code: "too_long"})
+	}
+	if r.Direction != "" && r.Direction != ticket.In && r.Direction != ticket.Out {
+		fields = append(fields, fault.Field{Name: "direction", Code: "unknown"})
+	}
+	if r.People < 0 || r.People > 100 {
+		fields = append(fields, fault.Field{Name: "people", Code: "out_of_range"})
+	}
+	if len(fields) > 0 {
+		return fault.Fields(fields...)
+	}
+	return nil
+}
+
+// ScanAnswer is the body of a decided scan. What a scanner needs and no more:
+// no address, no secret, no other holder.
+type ScanAnswer struct {
+	Verdict   ticket.Verdict   `json:"verdict"`
+	Class     ticket.Class     `json:"class"`
+	Reason    ticket.Reason    `json:"reason"`
+	Replayed  bool             `json:"replayed"`
+	Recovered bool             `json:"recovered"`
+	DryRun    bool             `json:"dry_run"`
+	Title     string           `json:"title"`
+	Advice    string           `json:"advice"`
+	Actions   []string         `json:"actions"`
+	Kind      ticket.Kind      `json:"kind,omitempty"`
+	Direction ticket.Direction `json:"direction,omitempty"`
+	People    int              `json:"people,omitempty"`
+	Remaining *int             `json:"remaining,omitempty"`
+	At        time.Time        `json:"at,omitzero"`
+	MovedAt   time.Time        `json:"moved_at,omitzero"`
+	Skew      *float64         `json:"seconds_skew,omitempty"`
+	NotBefore time.Time        `json:"not_before,omitzero"`
+	NotAfter  time.Time        `json:"not_after,omitzero"`
+	Is        string           `json:"is,omitempty"`
+	Gates     []gateBody       `json:"gates,omitempty"`
+	Ticket    *ticketBody      `json:"ticket,omitempty"`
+	FirstUse  *firstUseBody    `json:"first_use,omitempty"`
+	Server    time.Time        `json:"server_time"`
+}
+
+type gateBody struct {
+	Gate ticket.GateID `json:"gate"`
+	Name string        `json:"name"`
+}
+
+type ticketBody struct {
+	Ticket      ticket.ID      `json:"ticket"`
+	Number      int            `json:"number"`
+	Status      ticket.Status  `json:"status"`
+	Category    string         `json:"category"`
+	Seat        string         `json:"seat"`
+	Holder      string         `json:"holder,omitempty"`
+	Event       ticket.EventID `json:"event"`
+	EventName   string         `json:"event_name"`
+	Screen      string         `json:"screen"`
+	DoorsOpenAt time.Time      `json:"doors_open_at"`
+	StartsAt    time.Time      `json:"starts_at"`
+	EndsAt      time.Time      `json:"ends_at"`
+	Venue       ticket.VenueID `json:"venue"`
+	VenueName   string         `json:"venue_name"`
+	TimeZone    string         `json:"time_zone"`
+}
+
+type firstUseBody struct {
+	At         time.Time     `json:"at"`
+	SecondsAgo int           `json:"seconds_ago"`
+	Gate       ticket.GateID `json:"gate"`
+	GateName   string        `json:"gate_name"`
+	Person     string        `json:"person"`
+	SameDevice bool          `json:"same_device"`
+	SameClaim  bool          `json:"same_claim"`
+	SameNonce  bool          `json:"same_nonce"`
+}
+
+func (h *Handlers) body(c echo.Context, a Answer) ScanAnswer {
+	lang := locale.Match(c.Request().Header.Get("Accept-Language"))
+	body := ScanAnswer{
+		Verdict: a.Verdict, Class: a.Class, Reason: a.Reason, Replayed: a.Replayed, DryRun: a.DryRun,
+		Title:   h.text.Text(lang, "reason."+string(a.Reason), nil),
+		Advice:  h.text.Text(lang, "advice."+string(a.Reason), nil),
+		Actions: actions(a), Kind: a.Kind, Direction: a.Direction, People: a.People,
+		At: a.At, MovedAt: a.MovedAt, Is: a.What, Server: a.Facts.Now,
+	}
+	switch a.Reason {
+	case ticket.TooEarly:
+		body.NotBefore = a.Validity
+	case ticket.TooLate:
+		body.NotAfter = a.Validity
+	case ticket.ClockSkew:
+		seconds := a.Skew.Seconds()
+		body.Skew = &seconds
+	case ticket.WrongGate:
+		for _, g := range a.Facts.Category.Gates {
+			body.Gates = append(body.Gates, gateBody{Gate: g.ID, Name: g.Name})
+		}
+	case ticket.Admitted, ticket.ChoosePeople, ticket.AlreadyInside, ticket.EntriesExhausted:
+		body.Remaining = &a.Remaining
+	}
+	if a.tellsTicket() {
+		body.Ticket = ticketOf(a.Facts)
+	}
+	if a.First != nil {
+		body.FirstUse = firstUseOf(a.First)
+	}
+	return body
+}
+
+// tellsTicket: nothing is said about a ticket before its signature is good.
+func (a Answer) tellsTicket() bool {
+	return ticket.RuleOf(a.Reason).Order > 3 || a.Reason == ticket.Admitted
+}
+
+func ticketOf(f ticket.Facts) *ticketBody {
+	t := &ticketBody{
+		Ticket: f.Ticket.ID, Number: f.Ticket.Number, Status: f.Ticket.Status, Category: f.Category.Name, Seat: f.Ticket.Seat,
+		Event: f.Event.ID, EventName: f.Event.Name, Screen: f.Event.Screen, DoorsOpenAt: f.Event.DoorsOpenAt,
+		StartsAt: f.Event.StartsAt, EndsAt: f.Event.EndsAt, Venue: f.Event.Venue.ID, VenueName: f.Event.Venue.Name,
+		TimeZone: f.Event.Venue.TimeZone,
+	}
+	if f.Event.ShowNames {
+		t.Holder = f.Ticket.Holder
+	}
+	return t
+}
+
+func firstUseOf(u *ticket.FirstUse) *firstUseBody {
+	return &firstUseBody{
+		At: u.At, SecondsAgo: int(u.Ago.Seconds()), Gate: u.Gate.ID, GateName: u.Gate.Name, Person: u.PersonName,
+		SameDevice: u.SameDevice, SameClaim: u.SameClaim, SameNonce: u.SameNonce,
+	}
+}
+
+// actions are the buttons that belong to the answer, each the same call again
+// under the same key with one more member.
+func actions(a Answer) []string {
+	switch a.Reason {
+	case ticket.NeedsAssist:
+		return []string{"phone_offline"}
+	case ticket.ChoosePeople:
+		return []string{"people"}
+	}
+	return []string{}
+}
+
+// UndoRequest is the body of POST /v1/scans/undo.
+type UndoRequest struct {
+	Ticket ticket.ID  `json:"ticket"`
+	Key    ticket.Key `json:"key"`
+	Reason string     `json:"reason"`
+}
+
+// HandleUndo is POST /v1/scans/undo.
+func (h *Handlers) HandleUndo(c echo.Context) error {
+	req, raw, err := wire.Body[UndoRequest](c, wire.SmallBody)
+	if err != nil {
+		return err
+	}
+	call, err := wire.Call(c, "undo", raw)
+	if err != nil {
+		return err
+	}
+	undone, err := h.door.Undo(c.Request().Context(), session.From(c), UndoIn{
+		Ticket: req.Ticket, Key: req.Key, Reason: req.Reason, Call: call,
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, undone)
+}

@@ -1,0 +1,97 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"portillon/server/fault"
+	"portillon/server/problem"
+	"portillon/server/session"
+	"portillon/server/ticket"
+)
+
+// requestID names the request in its answer, its log line and its audit rows. A
+// caller's own id is not taken over: it could be anything.
+func requestID(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		c.Response().Header().Set(echo.HeaderXRequestID, uuid.NewString())
+		return next(c)
+	}
+}
+
+// record writes one log line a request, with the outcome, and counts it. Only the
+// route's pattern is logged: an address may hold a lease's id.
+func record(log *slog.Logger, m *metrics, now func() time.Time) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			start := now()
+			if err := next(c); err != nil {
+				c.Error(err)
+			}
+			took := now().Sub(start)
+			route, status := c.Path(), c.Response().Status
+			if route == "" {
+				route = "none"
+			}
+			stream := strings.HasPrefix(c.Response().Header().Get(echo.HeaderContentType), "text/event-stream")
+			m.answered(route, c.Request().Method, status, took, stream)
+			level := slog.LevelInfo
+			switch {
+			case status >= 500:
+				level = slog.LevelError
+			case quiet[route]:
+				level = slog.LevelDebug
+			}
+			attributes := []any{
+				"method", c.Request().Method, "route", route, "status", status, "duration_us", took.Microseconds(),
+				"caller", string(session.From(c).Kind), "request_id", problem.RequestID(c),
+			}
+			if code := problem.Code(c); code != "" {
+				attributes = append(attributes, "code", code)
+			}
+			if reason, ok := c.Get("portillon.reason").(string); ok {
+				attributes = append(attributes, "reason", reason)
+			}
+			log.Log(c.Request().Context(), level, "request", attributes...)
+			return nil
+		}
+	}
+}
+
+// quiet routes are asked every few seconds by machines.
+var quiet = map[string]bool{"/healthz": true, "/readyz": true}
+
+// recovered turns a panic into an internal fault; the server goes on.
+func recovered(log *slog.Logger) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) (err error) {
+			defer func() {
+				if r := recover(); r != nil {
+					log.Error("panic", "panic", fmt.Sprint(r), "stack", string(debug.Stack()), "route", c.Path())
+					err = fault.New(fault.Internal, "internal", "this is our fault; try again, and tell the operator the request id")
+				}
+			}()
+			return next(c)
+		}
+	}
+}
+
+// allow lets only callers with the route's right through. Whether they have it
+// at the thing's venue is the verb's question, who reads which venue that is.
+func allow(right session.Right) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			if err := session.From(c).Require(right, ticket.VenueID{}); err != nil {
+				return err
+			}
+			c.Response().Header().Set("Cache-Control", "no-store")
+			return next(c)
+		}
+	}
+}

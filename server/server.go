@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+
+	"portillon/nonce"
+	"portillon/server/admit"
+	"portillon/server/challenge"
+	"portillon/server/claim"
+	"portillon/server/issue"
+	"portillon/server/keyring"
+	"portillon/server/locale"
+	"portillon/server/news"
+	"portillon/server/problem"
+	"portillon/server/seal"
+	"portillon/server/session"
+	"portillon/server/ticket"
+)
+
+// Options is all that a server needs from outside.
+type Options struct {
+	Pool        *pgxpool.Pool
+	DatabaseURL string           // for the connection that listens for news
+	OperatorKey []byte           // seal.KeySize bytes
+	PublicURL   string           // what links begin with, without a slash at the end
+	Log         *slog.Logger     //
+	Now         func() time.Time // only for how long things take
+	// TrustedProxies are the networks whose X-Forwarded-For is believed; none is
+	// the rule without a proxy.
+	TrustedProxies []*net.IPNet
+}
+
+// Server is the whole product behind one http.Handler.
+type Server struct {
+	Session   *session.Service
+	Issue     *issue.Service
+	Claim     *claim.Service
+	Challenge *challenge.Service
+	Nonces    *nonce.Service
+	Door      *admit.Service
+	Keys      *keyring.Ring
+	Box       *seal.Box
+
+	pool    *pgxpool.Pool
+	hub     *news.Hub
+	text    *locale.Catalogue
+	metrics *metrics
+	echo    *echo.Echo
+	log     *slog.Logger
+	now     func() time.Time
+
+	closing context.CancelFunc
+	jobs    sync.WaitGroup
+}
+
+// New builds the server. The schema must be up to date. Nothing runs yet but
+// what Start begins.
+func New(ctx context.Context, o Options) (*Server, error) {
+	s := &Server{pool: o.Pool, log: o.Log, now: o.Now, closing: func() {}}
+	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
+	var err error
+	if s.text, err = locale.Load(); err != nil {
+		return nil, err
+	}
+	if s.Box, err = seal.New(o.OperatorKey); err != nil {
+		return nil, err
+	}
+	if s.Keys, err = keyring.Open(ctx, o.Pool, s.Box); err != nil {
+		return nil, err
+	}
+	s.hub = news.New(o.Pool, o.DatabaseURL, o.Log)
+	s.Session = session.New(o.Pool, s.Box, o.PublicURL, o.Now, o.Log)
+	s.Nonces = nonce.New(o.Pool)
+	s.Issue = issue.New(o.Pool, s.Keys, s.tell, o.PublicURL)
+	s.Claim = claim.New(o.Pool, s.hub, o.PublicURL)
+	s.Challenge = challenge.New(o.Pool, s.Nonces, s.hub, o.Log, o.Now)
+	s.metrics = newMetrics(o.Pool, s.Challenge.Streams)
+	s.Door = admit.New(o.Pool, s.Keys.IssuerKey, s.hub, s.metrics, o.Log, o.Now)
+	s.echo = s.router(o) //nolint:contextcheck // each request brings its own
+	return s, nil
+}
+
+func (s *Server) router(o Options) *echo.Echo {
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.IPExtractor = echo.ExtractIPDirect()
+	if len(o.TrustedProxies) > 0 {
+		trust := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
+		for _, network := range o.TrustedProxies {
+			trust = append(trust, echo.TrustIPRange(network))
+		}
+		e.IPExtractor = echo.ExtractIPFromXFFHeader(trust...)
+	}
+	e.HTTPErrorHandler = problem.Handler(o.Log, classify)
+	e.Use(requestID, record(o.Log, s.metrics, o.Now), recovered(o.Log), s.Session.Identify())
+	routes := s.Routes()
+	for _, r := range routes {
+		e.Add(r.Method, r.Path, r.handler, allow(r.Right))
+	}
+	e.GET("/healthz", func(c echo.Context) error { return c.JSON(http.StatusOK, map[string]string{"status": "ok"}) })
+	e.GET("/readyz", s.ready)
+	e.GET("/.well-known/jwks.json", func(c echo.Context) error { return c.JSON(http.StatusOK, s.Keys.JWKS()) })
+	mountPages(e)
+	mountReference(e, routes)
+	return e
+}
+
+// ready answers whether this process can decide: its database answers and its
+// keys are open.
+func (s *Server) ready(c echo.Context) error {
+	ctx, cancel := context.WithTimeout(c.Request().Context(), time.Second)
+	defer cancel()
+	if err := s.pool.Ping(ctx); err != nil {
+		return again("database.unavailable", "the database does not answer; see the server's log").With(err)
+	}
+	return c.JSON(http.StatusOK, map[string]string{"status": "ready"})
+}
+
+// Handler serves the API and the pages.
+func (s *Server) Handler() http.Handler { return s.echo }
+
+// Metrics serves what an operator watches, on an address of its own.
+func (s *Server) Metrics() http.Handler { return s.metrics.handler() }
+
+// Start begins what runs in the background until Close.
+func (s *Server) Start(ctx context.Context) error {
+	if err := s.Door.PrepareDays(ctx); err != nil {
+		return fmt.Errorf("prepare the log of attempts: %w", err)
+	}
+	ctx, s.closing = context.WithCancel(context.WithoutCancel(ctx))
+	s.run(func() { s.hub.Run(ctx) })
+	s.run(func() { s.daily(ctx) })
+	return nil
+}
+
+func (s *Server) run(job func()) {
+	s.jobs.Add(1)
+	go func() {
+		defer s.jobs.Done()
+		job()
+	}()
+}
+
+// daily keeps the days of attempts ahead. It runs each hour, so that a server
+// that was asleep catches up.
+func (s *Server) daily(ctx context.Context) {
+	hourly := time.NewTicker(time.Hour)
+	defer hourly.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hourly.C:
+			if err := s.Door.PrepareDays(ctx); err != nil {
+				s.log.Error("the log of attempts has no days ahead; the default partition takes them", "error", err.Error())
+			}
+		}
+	}
+}
+
+// Close ends streams first, so that wallets reconnect elsewhere, then the jobs.
+// The caller shuts its http.Server down afterwards: open streams would hold it.
+func (s *Server) Close(ctx context.Context) error {
+	err := s.Challenge.Shutdown(ctx)
+	s.closing()
+	s.jobs.Wait()
+	return err
+}
+
+// tell passes on what an admin did to a ticket.
+func (s *Server) tell(ctx context.Context, id ticket.ID, what string) {
+	s.hub.Publish(ctx, news.Item{Ticket: id, What: news.What(what)})
+}
