@@ -110,13 +110,7 @@ var errRowChanged = errors.New("the ticket changed under its lock")
 
 // scan is the act in its order: lock, read, decide, write.
 func (s *Service) scan(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, code wallet.Code, parseErr error) (Answer, error) {
-	id := ticket.ID(code.Ticket)
-	if parseErr == nil {
-		if err := lock(ctx, tx, id); err != nil {
-			return Answer{}, err
-		}
-	}
-	facts, key, err := read(ctx, tx, by, in, code)
+	facts, key, err := lockAndRead(ctx, tx, by, in, code)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -143,15 +137,10 @@ func (s *Service) scan(ctx context.Context, tx pgx.Tx, by session.Caller, in Sca
 	return answer, nil
 }
 
-// lock takes the ticket's row until the transaction ends. There is no filter on
-// a column that changes: a row that changed while this waited must still be found.
-func lock(ctx context.Context, tx pgx.Tx, id ticket.ID) error {
-	_, err := tx.Exec(ctx, `SELECT FROM tickets WHERE id = @ticket FOR NO KEY UPDATE`, pgx.NamedArgs{"ticket": id})
-	if err != nil {
-		return fmt.Errorf("lock the ticket: %w", err)
-	}
-	return nil
-}
+// lockTicket takes the ticket's row until the transaction ends. There is no filter
+// on a column that changes: a row that changed while this waited must still be
+// found.
+const lockTicket = `SELECT FROM tickets WHERE id = @ticket FOR NO KEY UPDATE`
 
 // readFacts is a statement of its own after the lock: it has a new snapshot, so
 // it sees what the transactions before this one have written.
@@ -225,7 +214,7 @@ func (s *Service) verify(code wallet.Code, f ticket.Facts, publicKey []byte) boo
 // decided, and another row count means that it must be decided again.
 func write(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answer) error {
 	args := pgx.NamedArgs{
-		"ticket": a.Facts.Ticket.ID, "key": in.Key, "at": a.Facts.Now, "event": a.Facts.Event.ID, "gate": in.Gate,
+		"ticket": a.Facts.Ticket.ID, "key": in.Key, "at": a.Facts.Now, "gate": in.Gate,
 		"device": null(by.Device), "person": by.Person, "direction": a.Direction, "people": a.People, "kind": a.Kind,
 		"generation": int16(a.Facts.Ticket.Generation), "nonce": a.nonce, "moved_at": nullTime(a.MovedAt),
 		"reentry": a.Facts.Event.Reentry,
@@ -235,15 +224,21 @@ func write(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answe
 		update = leave
 	}
 	t := a.Facts.Ticket // from here on as it is after the entry, which is what a replay shows
-	switch err := tx.QueryRow(ctx, update, args).Scan(&t.Status, &t.Entries, &t.Inside); {
-	case errors.Is(err, pgx.ErrNoRows):
-		return errRowChanged
-	case err != nil:
-		return fmt.Errorf("mark the ticket: %w", err)
-	}
-	args["entries"], args["inside"] = t.Entries, t.Inside
-	if _, err := tx.Exec(ctx, insertAdmission, args); err != nil {
+	changed := false
+	var batch pgx.Batch // one round trip
+	batch.Queue(update, args).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&t.Status, &t.Entries, &t.Inside)
+		if changed = errors.Is(err, pgx.ErrNoRows); changed {
+			return nil
+		}
+		return err
+	})
+	batch.Queue(insertAdmission, args)
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 		return fmt.Errorf("write the admission: %w", err)
+	}
+	if changed {
+		return errRowChanged
 	}
 	return nil
 }
@@ -261,11 +256,15 @@ UPDATE tickets SET inside = inside - @people
 WHERE id = @ticket AND status = 'active' AND generation = @generation AND @reentry AND inside >= @people
 RETURNING status, entries, inside`
 
+// insertAdmission has no ON CONFLICT: after a decision under the lock a conflict is
+// a fault of ours and has to be loud. The counts are the row's own, as the update
+// left it.
 const insertAdmission = `
 INSERT INTO admissions (ticket_id, key, at, event_id, gate_id, device_id, person_id, direction, people,
   entries_after, inside_after, kind, generation, nonce, moved_at)
-VALUES (@ticket, @key, @at, @event, @gate, @device, @person, @direction, @people,
-  @entries, @inside, @kind, @generation, @nonce, @moved_at)`
+SELECT id, @key, @at, event_id, @gate, @device, @person, @direction, @people,
+  entries, inside, @kind, @generation, @nonce, @moved_at
+FROM tickets WHERE id = @ticket`
 
 // after tells whoever is not the caller. It comes after the commit: a committing
 // notifier would take a lock of the whole database.

@@ -32,11 +32,13 @@ func (s *Service) attempt(ctx context.Context, tx pgx.Tx, by session.Caller, in 
 	if t := a.Facts.Ticket; t != nil {
 		args["ticket"], args["event"] = t.ID, a.Facts.Event.ID
 	}
-	err := pgx.BeginFunc(ctx, tx, func(savepoint pgx.Tx) error {
-		_, err := savepoint.Exec(ctx, insertAttempt, args)
-		return err
-	})
-	if err != nil {
+	var batch pgx.Batch
+	batch.Queue(`SAVEPOINT attempt`)
+	batch.Queue(insertAttempt, args)
+	batch.Queue(`RELEASE SAVEPOINT attempt`)
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		// When even this fails the connection is lost, and the commit says so.
+		_, _ = tx.Exec(ctx, `ROLLBACK TO SAVEPOINT attempt`)
 		s.meter.AttemptLost()
 		s.log.ErrorContext(ctx, "an attempt could not be logged; the scan went on", "error", err.Error(), "gate", in.Gate.String())
 	}

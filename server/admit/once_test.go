@@ -42,7 +42,6 @@ func together(n int, f func(i int)) {
 
 // T02, T03, T10, T13.
 func TestOfFiftyControllersOneAdmitsAndTheOthersNameTheWinner(t *testing.T) {
-	t.Parallel()
 	const controllers = 50
 	h := servertest.NewHouse(t)
 	crowd := make([]*servertest.Gatekeeper, controllers)

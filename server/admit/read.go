@@ -83,20 +83,25 @@ type row struct {
 	KeyConflict bool `db:"key_conflict"`
 }
 
-// read gathers the facts, and the public key of the claim that the code names.
-func read(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, code wallet.Code) (ticket.Facts, []byte, error) {
+// lockAndRead takes the ticket's row and gathers the facts, in one round trip; it
+// also gives the public key of the claim that the code names. A code without the
+// right form names the zero ticket, which does not exist.
+func lockAndRead(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, code wallet.Code) (ticket.Facts, []byte, error) {
 	var nonce []byte
 	if code.Kind == wallet.KindNonce {
 		nonce = code.Nonce[:]
 	}
-	rows, err := tx.Query(ctx, readFacts, pgx.NamedArgs{
+	var found []row
+	var batch pgx.Batch
+	batch.Queue(lockTicket, pgx.NamedArgs{"ticket": ticket.ID(code.Ticket)})
+	batch.Queue(readFacts, pgx.NamedArgs{
 		"gate": in.Gate, "ticket": ticket.ID(code.Ticket), "generation": int16(code.Generation), "key": in.Key,
 		"device": null(by.Device), "person": by.Person, "nonce": nonce,
+	}).Query(func(rows pgx.Rows) (err error) {
+		found, err = pgx.CollectRows(rows, pgx.RowToStructByName[row])
+		return err
 	})
-	if err != nil {
-		return ticket.Facts{}, nil, fmt.Errorf("read the facts: %w", err)
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	err := tx.SendBatch(ctx, &batch).Close()
 	switch {
 	case err != nil:
 		return ticket.Facts{}, nil, fmt.Errorf("read the facts: %w", err)

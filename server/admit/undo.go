@@ -54,8 +54,8 @@ func (s *Service) Undo(ctx context.Context, by session.Caller, in UndoIn) (UndoO
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	err := pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-		if err := lock(ctx, tx, in.Ticket); err != nil {
-			return err
+		if _, err := tx.Exec(ctx, lockTicket, pgx.NamedArgs{"ticket": in.Ticket}); err != nil {
+			return fmt.Errorf("lock the ticket: %w", err)
 		}
 		a, err := readAdmission(ctx, tx, in)
 		if err != nil {

@@ -54,6 +54,7 @@ export class Door {
   #online = true;
   #trouble: Trouble | undefined;
   #stopped = false;
+  #showing: Promise<void> | undefined;
   #endFade: () => void = () => undefined;
   #endSlow: () => void = () => undefined;
 
@@ -99,14 +100,19 @@ export class Door {
     await this.visible();
   }
 
-  /** The lease comes first: guests see their code again before anybody can scan it. */
-  async visible(): Promise<void> {
+  /** The page is in view: takes everything up again. */
+  visible(): Promise<void> {
+    return (this.#showing ??= this.#takeUp().finally(() => (this.#showing = undefined)));
+  }
+
+  // The lease comes first: guests see their code again before anybody can scan it.
+  async #takeUp(): Promise<void> {
     if (this.#stopped) return;
     await this.#lease.show();
     if (this.#stopped || document.visibilityState !== "visible") return;
     if (this.#lease.state !== "closed" && this.#camera.state === "off") await this.#camera.start();
     if (this.#panel.kind === "gate_code") this.#codes.start();
-    await this.#around.awake.want(this.#camera.state === "live");
+    await this.#around.awake.want(this.#lease.state !== "closed");
   }
 
   hidden(): void {
@@ -196,7 +202,6 @@ export class Door {
 
   async wake(): Promise<void> {
     await this.#camera.start();
-    await this.#around.awake.want(this.#camera.state === "live");
   }
 
   async wakeIfResting(): Promise<void> {
@@ -233,6 +238,9 @@ export class Door {
   }
 
   #repeat(id: string, onScreen: boolean): void {
+    // It was answered while set aside, and nobody saw that yet.
+    const unseen = this.#outbox.of(id);
+    if (unseen?.outcome !== undefined) return this.#answer(unseen, unseen.outcome);
     this.#around.senses.tick();
     const shown = this.#known.recall(id);
     if (onScreen || shown === undefined) return;

@@ -141,11 +141,11 @@ const before: Readonly<Record<string, State>> = {
   password: { kind: "sign_on", device, step: { kind: "password" }, busy: false },
   choose_gate: { kind: "choose_gate", device: staffed },
   no_gates: { kind: "choose_gate", device: { ...staffed, gates: [] } },
-  ready: { kind: "ready", device: staffed, gate: "g1", unsent: 2, busy: false },
+  ready: { kind: "ready", device: staffed, gate: "g1", unsent: 2 },
 };
 
 /** Pages by name. */
 export const samples: Readonly<Record<string, Page>> = Object.fromEntries([
   ...Object.entries({ ...before, ...working, ...answers }).map(([name, state]) => [name, { state, update: false }] as const),
-  ["update", { state: { kind: "ready", device: staffed, gate: "g1", unsent: 0, busy: false }, update: true }],
+  ["update", { state: { kind: "ready", device: staffed, gate: "g1", unsent: 0 }, update: true }],
 ]);

@@ -148,7 +148,7 @@ function chooseGate({ device, trouble }: Of<"choose_gate">, phrases: Phrases, ac
 const classes: readonly Class[] = ["admit", "ask", "refuse", "again"];
 
 function ready(state: Of<"ready">, phrases: Phrases, acts: Acts): readonly Node[] {
-  const { device, gate, unsent, busy } = state;
+  const { device, gate, unsent } = state;
   const name = device.gates.find((one) => one.gate === gate)?.name ?? "";
   const legend = classes.map((cls) => h("li", { "data-class": cls }, shape(cls), h("span", {}, phrases.say(`gate.class_${cls}`))));
   return [
@@ -156,7 +156,7 @@ function ready(state: Of<"ready">, phrases: Phrases, acts: Acts): readonly Node[
     heading(name),
     h("p", {}, phrases.say("gate.start_text")),
     ...(unsent > 0 ? [h("p", { role: "status" }, phrases.say("gate.unsent_before", { count: unsent }))] : []),
-    h("button", { class: "main wide tall", id: "start", disabled: busy, onclick: () => acts.start() }, phrases.say(busy ? "common.loading" : "gate.start")),
+    h("button", { class: "main wide tall", id: "start", onclick: () => acts.start() }, phrases.say("gate.start")),
     h("ul", { class: "legend" }, ...legend),
     h(
       "div",

@@ -196,7 +196,7 @@ export class Shift {
 
   async #ready(device: Device, gate: string): Promise<void> {
     const unsent = (await this.#store.scans()).length;
-    this.#to({ kind: "ready", device, gate, unsent, busy: false });
+    this.#to({ kind: "ready", device, gate, unsent });
   }
 
   async #revoked(problem: Problem): Promise<void> {
@@ -278,7 +278,7 @@ export class Shift {
   /** One gesture unlocks sound and camera; nothing may wait before the sound. */
   async #start(): Promise<void> {
     const { state } = this;
-    if (state.kind !== "ready" || state.busy || this.#calls === undefined || this.#drawing === undefined) return;
+    if (state.kind !== "ready" || this.#door !== undefined || this.#calls === undefined || this.#drawing === undefined) return;
     this.#senses.unlock();
     this.#senses.playAll();
     const gate = state.device.gates.find((one) => one.gate === state.gate);

@@ -59,7 +59,7 @@ export type State =
   | { readonly kind: "unreachable" }
   | { readonly kind: "sign_on"; readonly device: Device; readonly step: SignOnStep; readonly busy: boolean; readonly trouble?: Trouble }
   | { readonly kind: "choose_gate"; readonly device: Device; readonly trouble?: Trouble }
-  | { readonly kind: "ready"; readonly device: Device; readonly gate: string; readonly unsent: number; readonly busy: boolean }
+  | { readonly kind: "ready"; readonly device: Device; readonly gate: string; readonly unsent: number }
   | Work;
 
 /** The page: its state, and whether a newer build waits to be taken. */

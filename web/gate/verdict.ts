@@ -19,6 +19,9 @@ export function verdict(over: Over, phrases: Phrases, acts: Acts): readonly Node
   }
 }
 
+/** A tap sooner than this many milliseconds after an answer came was meant for what lay below. */
+const meant = 350;
+
 function asking(over: Extract<Over, { kind: "asking" }>, phrases: Phrases, acts: Acts): Node {
   if (!over.slow) return h("div", { class: "asking" }, h("span", { class: "wait" }, phrases.say("gate.asking")));
   return h(
@@ -35,6 +38,7 @@ function answer(over: Extract<Over, { kind: "answer" }>, phrases: Phrases, acts:
   const cls = classOf(over.shown);
   // A tap beside the buttons must not lose a question that only they answer.
   const anywhere = view.buttons.length === 0;
+  const drawnAt = performance.now();
   // The focus goes to the answer, never to a button that admits: a hand scanner
   // ends each code with Enter.
   const attributes = {
@@ -45,7 +49,7 @@ function answer(over: Extract<Over, { kind: "answer" }>, phrases: Phrases, acts:
     class: "verdict",
     "data-class": cls,
     "data-reason": view.reason,
-    ...(anywhere && { onclick: () => acts.tap() }),
+    ...(anywhere && { onclick: () => performance.now() - drawnAt > meant && acts.tap() }),
   };
   const small = sign(view.reason);
   return h(

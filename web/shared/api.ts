@@ -5,17 +5,36 @@
 /** The server refused: its problem document (RFC 9457). */
 export class Problem extends Error {
   override readonly name = "Problem";
-  constructor(
-    readonly status: number,
-    readonly code: string,
-    readonly detail: string,
-    readonly facts: Readonly<Record<string, unknown>>,
-    readonly fields: readonly { readonly name: string; readonly code: string }[],
-    /** Seconds to wait; 0 when the server did not say. */
-    readonly retryAfter: number,
-  ) {
-    super(code);
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly fields: readonly Field[];
+  /** Seconds to wait; 0 when the server did not say. */
+  readonly retryAfter: number;
+
+  constructor(answer: { status: number; retryAfter: number }, document: ProblemDocument & { code: string }) {
+    super(document.code);
+    this.status = answer.status;
+    this.code = document.code;
+    this.detail = document.detail ?? "";
+    this.facts = document.facts ?? {};
+    this.fields = document.fields ?? [];
+    this.retryAfter = answer.retryAfter;
   }
+}
+
+/** One field at fault. */
+export interface Field {
+  readonly name: string;
+  readonly code: string;
+}
+
+interface ProblemDocument {
+  readonly code?: unknown;
+  readonly detail?: string;
+  readonly facts?: Readonly<Record<string, unknown>>;
+  readonly fields?: readonly Field[];
 }
 
 /** Why no answer of ours came. */
@@ -24,11 +43,13 @@ export type Cause = "network" | "timeout" | "not_ours" | "unavailable" | "aborte
 /** No answer of the server: nobody knows whether the call was carried out. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
-  constructor(
-    readonly why: Cause,
-    readonly retryAfter = 0,
-  ) {
+  readonly why: Cause;
+  readonly retryAfter: number;
+
+  constructor(why: Cause, retryAfter = 0) {
     super(why);
+    this.why = why;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -87,9 +108,10 @@ function isJSON(answer: Response): boolean {
 }
 
 function refusal(answer: Response, value: unknown): Error {
-  const document = value as { code?: unknown; detail?: string; facts?: Record<string, unknown>; fields?: { name: string; code: string }[] };
+  const document = value as ProblemDocument;
   const retryAfter = Number(answer.headers.get("Retry-After") ?? 0) || 0;
-  if (typeof document.code !== "string") return new Unreachable("not_ours");
+  const code = document.code;
+  if (typeof code !== "string") return new Unreachable("not_ours");
   if (answer.status === 503) return new Unreachable("unavailable", retryAfter);
-  return new Problem(answer.status, document.code, document.detail ?? "", document.facts ?? {}, document.fields ?? [], retryAfter);
+  return new Problem({ status: answer.status, retryAfter }, { ...document, code });
 }
