@@ -40,10 +40,9 @@ soak: web ## the same Go tests with the large numbers
 	@.ci/install postgresql chromium compiler
 	PORTILLON_SOAK=1 $(GO_TEST) -timeout 3h ./...
 
-bench: build ## measure: functions, then the whole over HTTP
+bench: ## measure the functions; ratios of one run, never times of a test
 	@.ci/install postgresql
 	go run ./server/pgtest/run -- go test -run '^$$' -bench . -benchmem ./...
-	bin/portillon bench
 
 lint: $(TOOLS)/golangci-lint ## golangci-lint with .ci/golangci.yml
 	@$(call heading,lint)

@@ -138,6 +138,7 @@ func (s *Server) doorRoutes() []Route {
 		{post, "/v1/nonce-leases/:lease/release", session.Public, "Gives the lease back; its id is the credential.", push.HandleRelease, gives(done, nil)},
 		{post, "/v1/nonce-leases/:lease/close", session.Scan, "Closes the gate.", push.HandleClose, gives(done, nil)},
 		{post, "/v1/scans", session.Scan, "Decides about a code: 200 with a verdict.", door.HandleScan, takes(admit.ScanRequest{}, ok, admit.ScanAnswer{}).keyed()},
+		{post, "/v1/wallet/short", session.Public, "Gives six digits for a fresh proof, to be typed at a gate within a minute.", door.HandleShort, takes(admit.ShortRequest{}, created, admit.ShortOut{})},
 		{post, "/v1/scans/undo", session.Scan, "Takes an admission back.", door.HandleUndo, takes(admit.UndoRequest{}, ok, admit.UndoOut{}).keyed()},
 	}
 }

@@ -85,7 +85,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.Claim = claim.New(o.Pool, s.hub, o.PublicURL)
 	s.Challenge = challenge.New(o.Pool, s.Nonces, s.hub, o.Log, o.Now)
 	s.metrics = newMetrics(o.Pool, s.Challenge.Streams)
-	s.Door = admit.New(o.Pool, s.Keys.IssuerKey, s.hub, s.metrics, o.Log, o.Now)
+	s.Door = admit.New(o.Pool, s.Keys.IssuerKey, s.hashShort, s.hub, s.metrics, o.Log, o.Now)
 	s.echo = s.router(o) //nolint:contextcheck // each request brings its own
 	return s, nil
 }
@@ -175,6 +175,11 @@ func (s *Server) Close(ctx context.Context) error {
 	s.closing()
 	s.jobs.Wait()
 	return err
+}
+
+// hashShort is the keyed hash of a short code.
+func (s *Server) hashShort(venue [16]byte, digits string) []byte {
+	return seal.Hash(s.Box.Secret("short code "+digits, venue))
 }
 
 // tell passes on what an admin did to a ticket.

@@ -41,6 +41,7 @@ type Meter interface {
 type Service struct {
 	pool  *pgxpool.Pool
 	keys  IssuerKeys
+	hash  Hash
 	hub   *news.Hub
 	meter Meter
 	log   *slog.Logger
@@ -48,8 +49,8 @@ type Service struct {
 }
 
 // New makes the door on a pool.
-func New(pool *pgxpool.Pool, keys IssuerKeys, hub *news.Hub, meter Meter, log *slog.Logger, now func() time.Time) *Service {
-	return &Service{pool: pool, keys: keys, hub: hub, meter: meter, log: log, now: now}
+func New(pool *pgxpool.Pool, keys IssuerKeys, hash Hash, hub *news.Hub, meter Meter, log *slog.Logger, now func() time.Time) *Service {
+	return &Service{pool: pool, keys: keys, hash: hash, hub: hub, meter: meter, log: log, now: now}
 }
 
 // ScanIn is one act of presenting a code.
@@ -70,7 +71,7 @@ type Answer struct {
 	Facts  ticket.Facts
 	DryRun bool
 	What   string // NotATicket: what it is instead
-	nonce  []byte // that the code signs
+	presented
 }
 
 // Scan judges one code and, when it admits, makes the ticket used, in one
@@ -81,11 +82,6 @@ func (s *Service) Scan(ctx context.Context, by session.Caller, in ScanIn) (Answe
 	if err := by.Require(session.Scan, ticket.VenueID{}); err != nil {
 		return Answer{}, err
 	}
-	code, parseErr := wallet.Parse(in.Code)
-	if parseErr == nil && code.Form == wallet.FormText && by.Kind == session.ByDevice {
-		// Only programs send the long form; a camera that reads one reads no ticket of ours.
-		parseErr = &wallet.ParseError{Reason: string(ticket.NotATicket), What: "other"}
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 
@@ -94,7 +90,7 @@ func (s *Service) Scan(ctx context.Context, by session.Caller, in ScanIn) (Answe
 	for i := 0; i <= rejudge && errors.Is(err, errRowChanged); i++ {
 		err = pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 			var err error
-			answer, err = s.scan(ctx, tx, by, in, code, parseErr)
+			answer, err = s.scan(ctx, tx, by, in)
 			return err
 		})
 	}
@@ -109,23 +105,23 @@ func (s *Service) Scan(ctx context.Context, by session.Caller, in ScanIn) (Answe
 var errRowChanged = errors.New("the ticket changed under its lock")
 
 // scan is the act in its order: lock, read, decide, write.
-func (s *Service) scan(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, code wallet.Code, parseErr error) (Answer, error) {
-	facts, key, err := lockAndRead(ctx, tx, by, in, code)
+func (s *Service) scan(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn) (Answer, error) {
+	p, err := s.present(ctx, tx, by, in)
 	if err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{Facts: facts, DryRun: in.DryRun}
-	if code.Kind == wallet.KindNonce {
-		answer.nonce = code.Nonce[:]
+	facts, key, err := lockAndRead(ctx, tx, by, in, p)
+	if err != nil {
+		return Answer{}, err
 	}
 	facts.Waited = s.now().Sub(in.Arrived)
-	if parseErr != nil {
-		answer.Decision, answer.What = judgeForm(parseErr)
+	facts.SignatureGood = p.verified || s.verify(p.code, facts, key)
+	answer := Answer{Facts: facts, DryRun: in.DryRun, What: p.what, presented: p}
+	if p.refused != "" {
+		answer.Decision = ticket.Judge(p.refused)
 	} else {
-		facts.SignatureGood = s.verify(code, facts, key)
-		answer.Facts = facts
 		answer.Decision = ticket.Decide(ticket.Scan{
-			Key: in.Key, Direction: in.Direction, People: in.People, PhoneOffline: in.PhoneOffline, Code: codeFacts(code),
+			Key: in.Key, Direction: in.Direction, People: in.People, PhoneOffline: in.PhoneOffline, Code: p.facts,
 		}, facts)
 	}
 	if answer.Writes() && !in.DryRun {
@@ -135,6 +131,42 @@ func (s *Service) scan(ctx context.Context, tx pgx.Tx, by session.Caller, in Sca
 	}
 	s.attempt(ctx, tx, by, in, answer)
 	return answer, nil
+}
+
+// presented is a code as far as it can be read before its ticket is.
+type presented struct {
+	ticket   ticket.ID // zero, which no ticket has, when the code names none
+	code     wallet.Code
+	facts    ticket.CodeFacts
+	verified bool          // its signature was checked when the short code was given
+	short    []byte        // the short code's hash
+	refused  ticket.Reason // its form is not that of a ticket
+	what     string        // what it is instead
+}
+
+// present reads the code: six digits that somebody typed, or what a camera saw.
+func (s *Service) present(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn) (presented, error) {
+	if digits, ok := digitsOf(in.Code); ok {
+		p, err := s.findShort(ctx, tx, in.Gate, digits)
+		if err != nil || p == nil {
+			return presented{refused: ticket.UnknownNonce}, err
+		}
+		return *p, nil
+	}
+	code, err := wallet.Parse(in.Code)
+	if err == nil && code.Form == wallet.FormText && by.Kind == session.ByDevice {
+		// Only programs send the long form; a camera that reads one reads no ticket of ours.
+		err = &wallet.ParseError{Reason: string(ticket.NotATicket), What: "other"}
+	}
+	if err != nil {
+		p := presented{refused: ticket.Malformed}
+		var parse *wallet.ParseError
+		if errors.As(err, &parse) {
+			p.refused, p.what = ticket.Reason(parse.Reason), parse.What
+		}
+		return p, nil
+	}
+	return presented{ticket: ticket.ID(code.Ticket), code: code, facts: codeFacts(code)}, nil
 }
 
 // lockTicket takes the ticket's row until the transaction ends. There is no filter
@@ -216,7 +248,7 @@ func write(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answe
 	args := pgx.NamedArgs{
 		"ticket": a.Facts.Ticket.ID, "key": in.Key, "at": a.Facts.Now, "gate": in.Gate,
 		"device": null(by.Device), "person": by.Person, "direction": a.Direction, "people": a.People, "kind": a.Kind,
-		"generation": int16(a.Facts.Ticket.Generation), "nonce": a.nonce, "moved_at": nullTime(a.MovedAt),
+		"generation": int16(a.Facts.Ticket.Generation), "nonce": a.facts.Nonce, "moved_at": nullTime(a.MovedAt),
 		"reentry": a.Facts.Event.Reentry,
 	}
 	update := enter
@@ -234,6 +266,9 @@ func write(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answe
 		return err
 	})
 	batch.Queue(insertAdmission, args)
+	if a.short != nil {
+		batch.Queue(spendShort, pgx.NamedArgs{"venue": a.Facts.Gate.Venue, "hash": a.short, "at": a.Facts.Now})
+	}
 	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 		return fmt.Errorf("write the admission: %w", err)
 	}
@@ -266,6 +301,9 @@ SELECT id, @key, @at, event_id, @gate, @device, @person, @direction, @people,
   entries, inside, @kind, @generation, @nonce, @moved_at
 FROM tickets WHERE id = @ticket`
 
+const spendShort = `
+UPDATE short_codes SET used_at = @at WHERE venue_id = @venue AND hash = @hash`
+
 // after tells whoever is not the caller. It comes after the commit: a committing
 // notifier would take a lock of the whole database.
 func (s *Service) after(ctx context.Context, in ScanIn, a Answer) {
@@ -288,20 +326,6 @@ func (s *Service) after(ctx context.Context, in ScanIn, a Answer) {
 		return
 	}
 	s.hub.Publish(ctx, item)
-}
-
-func judgeForm(err error) (ticket.Decision, string) {
-	var parse *wallet.ParseError
-	if !errors.As(err, &parse) {
-		return ticket.Judge(ticket.Malformed), ""
-	}
-	switch reason := ticket.Reason(parse.Reason); reason {
-	case ticket.UnsupportedVersion:
-		return ticket.Judge(reason), ""
-	case ticket.NotATicket:
-		return ticket.Judge(reason), parse.What
-	}
-	return ticket.Judge(ticket.Malformed), ""
 }
 
 func codeFacts(code wallet.Code) ticket.CodeFacts {

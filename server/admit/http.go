@@ -188,7 +188,7 @@ func (h *Handlers) body(c echo.Context, a Answer) ScanAnswer {
 
 // tellsTicket: nothing is said about a ticket before its signature is good.
 func (a Answer) tellsTicket() bool {
-	return ticket.RuleOf(a.Reason).Order > 3 || a.Reason == ticket.Admitted
+	return a.Facts.SignatureGood && a.Facts.Ticket != nil
 }
 
 func ticketOf(f ticket.Facts) *ticketBody {
@@ -221,6 +221,25 @@ func actions(a Answer) []string {
 		return []string{"people"}
 	}
 	return []string{}
+}
+
+// ShortRequest is the body of POST /v1/wallet/short.
+type ShortRequest struct {
+	Proof string `json:"proof"`
+}
+
+// HandleShort is POST /v1/wallet/short: the signature in the proof is the
+// credential.
+func (h *Handlers) HandleShort(c echo.Context) error {
+	req, _, err := wire.Body[ShortRequest](c, wire.SmallBody)
+	if err != nil {
+		return err
+	}
+	short, err := h.door.Short(c.Request().Context(), req.Proof)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusCreated, short)
 }
 
 // UndoRequest is the body of POST /v1/scans/undo.

@@ -10,7 +10,6 @@ import (
 	"portillon/server/fault"
 	"portillon/server/session"
 	"portillon/server/ticket"
-	"portillon/wallet"
 )
 
 // row is what readFacts returns; pointers are NULL where there is no such thing.
@@ -86,17 +85,13 @@ type row struct {
 // lockAndRead takes the ticket's row and gathers the facts, in one round trip; it
 // also gives the public key of the claim that the code names. A code without the
 // right form names the zero ticket, which does not exist.
-func lockAndRead(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, code wallet.Code) (ticket.Facts, []byte, error) {
-	var nonce []byte
-	if code.Kind == wallet.KindNonce {
-		nonce = code.Nonce[:]
-	}
+func lockAndRead(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, p presented) (ticket.Facts, []byte, error) {
 	var found []row
 	var batch pgx.Batch
-	batch.Queue(lockTicket, pgx.NamedArgs{"ticket": ticket.ID(code.Ticket)})
+	batch.Queue(lockTicket, pgx.NamedArgs{"ticket": p.ticket})
 	batch.Queue(readFacts, pgx.NamedArgs{
-		"gate": in.Gate, "ticket": ticket.ID(code.Ticket), "generation": int16(code.Generation), "key": in.Key,
-		"device": null(by.Device), "person": by.Person, "nonce": nonce,
+		"gate": in.Gate, "ticket": p.ticket, "generation": int16(p.facts.Generation), "key": in.Key,
+		"device": null(by.Device), "person": by.Person, "nonce": p.facts.Nonce,
 	}).Query(func(rows pgx.Rows) (err error) {
 		found, err = pgx.CollectRows(rows, pgx.RowToStructByName[row])
 		return err

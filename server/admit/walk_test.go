@@ -380,3 +380,55 @@ func TestAnAdmissionIsTakenBackByWhoMadeItOrBySupervisors(t *testing.T) {
 		t.Errorf("%d audit rows", n)
 	}
 }
+
+func TestSixTypedDigitsStandForAFreshProofOnceAndForAMinute(t *testing.T) {
+	t.Parallel()
+	h := servertest.NewHouse(t)
+	karel := h.Controller("Karel", session.Controller)
+	short := func(proof string) (client.Short, error) {
+		return client.Do[client.Short](context.Background(), h.Client(""), http.MethodPost, "/v1/wallet/short", map[string]string{"proof": proof})
+	}
+	give := func(category client.Category) (string, string, ticket.ID) {
+		phone, issued := h.Claimed(h.Event.Event, client.NewTickets{Category: category.Category})
+		proof := phone.Signed(t, issued.Ticket, karel.Hold(t))
+		return servertest.Must(short(proof))(t).Code, proof, issued.Ticket
+	}
+	digits, _, _ := give(h.Standard)
+	key := servertest.NewKey()
+	spaced := digits[:3] + " " + digits[3:]
+	if a := karel.AskAs(t, key, client.Scan{Code: spaced}); a.Reason != ticket.Admitted || a.Kind != ticket.Short {
+		t.Errorf("typed: %+v", a)
+	}
+	if a := karel.AskAs(t, key, client.Scan{Code: digits}); a.Reason != ticket.Admitted || !a.Replayed {
+		t.Errorf("the same scan again: %+v", a)
+	}
+	if a := karel.Ask(t, digits); a.Reason != ticket.StaleNonce {
+		t.Errorf("the same digits as another scan: %s", a.Reason)
+	}
+
+	family, proof, _ := give(h.Family)
+	newer := servertest.Must(short(proof))(t).Code
+	if a := karel.AskAs(t, servertest.NewKey(), client.Scan{Code: family, People: 1}); a.Reason != ticket.StaleNonce {
+		t.Errorf("digits after newer ones: %s", a.Reason)
+	}
+	if a := karel.AskAs(t, servertest.NewKey(), client.Scan{Code: newer, People: 1}); a.Reason != ticket.Admitted {
+		t.Errorf("the newer digits: %s", a.Reason)
+	}
+
+	elsewhere := servertest.Furnish(t, h.Server)
+	other, _, _ := give(h.Standard)
+	petr := elsewhere.Controller("Petr", session.Controller)
+	if a := petr.Ask(t, other); a.Reason != ticket.UnknownNonce {
+		t.Errorf("at another venue: %s", a.Reason)
+	}
+	h.DB.Shift(t, 61*time.Second)
+	if a := karel.Ask(t, other); a.Reason != ticket.StaleNonce {
+		t.Errorf("after a minute: %s", a.Reason)
+	}
+	if _, err := short(proof); !client.IsProblem(err, "short.stale") {
+		t.Errorf("digits for a stale proof: %v", err)
+	}
+	if _, err := short("PT1:"); !client.IsProblem(err, "wallet.proof_refused") {
+		t.Errorf("digits for no proof: %v", err)
+	}
+}

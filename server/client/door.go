@@ -141,3 +141,10 @@ func (c *Client) Undo(ctx context.Context, id ticket.ID, key ticket.Key, reason 
 		Reason string     `json:"reason"`
 	}{id, key, reason}, opts...)
 }
+
+// Short is six digits that stand for a fresh proof for a minute.
+type Short struct {
+	Code       string    `json:"code"`
+	ExpiresAt  time.Time `json:"expires_at"`
+	ServerTime time.Time `json:"server_time"`
+}

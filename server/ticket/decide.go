@@ -134,6 +134,10 @@ func checkFreshness(s Scan, f Facts) (Decision, bool) {
 		return checkFallback(s, f)
 	case SignsTOTP:
 		return checkFallback(s, f)
+	case SignsShort:
+		if s.Code.Spent || arrived.After(s.Code.Expires) {
+			return Judge(StaleNonce), true
+		}
 	case SignsPaper:
 		if !f.Category.Paper {
 			return Judge(PaperNotAllowed), true
@@ -277,6 +281,8 @@ func kindOf(c CodeFacts, n *Nonce) Kind {
 		return TOTP
 	case SignsPaper:
 		return Paper
+	case SignsShort:
+		return Short
 	case SignsNonce:
 	}
 	if n != nil && !n.Device.IsZero() {

@@ -244,6 +244,21 @@ func TestATimedCodeToleratesTheBoundsAndNoMore(t *testing.T) {
 	}
 }
 
+func TestAShortCodeCountsOnceAndForAMinute(t *testing.T) {
+	for _, c := range []struct {
+		expires time.Duration
+		spent   bool
+		want    Reason
+	}{{time.Second, false, Admitted}, {0, false, Admitted}, {-time.Millisecond, false, StaleNonce}, {time.Second, true, StaleNonce}} {
+		s, f := good()
+		f.Event.Freshness = Live
+		s.Code = CodeFacts{Signs: SignsShort, Generation: 1, Nonce: nonce, Expires: now.Add(c.expires), Spent: c.spent}
+		if d := Decide(s, f); d.Reason != c.want || d.Kind != Short {
+			t.Errorf("%+v: got %s of kind %s", c, d.Reason, d.Kind)
+		}
+	}
+}
+
 func TestTheFreshnessPolicySaysWhichKindsCount(t *testing.T) {
 	for _, c := range []struct {
 		policy        Freshness

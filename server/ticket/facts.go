@@ -64,6 +64,7 @@ const (
 	ShownFor    = 60 * time.Second // from issue, at that device only
 	TimedBehind = 45 * time.Second // the phone's clock may be this far behind
 	TimedAhead  = 10 * time.Second // and this far ahead
+	ShortFor    = 60 * time.Second // once
 )
 
 // Venue, Gate, Event and Category as far as the decision needs them.
@@ -165,17 +166,21 @@ type CodeFacts struct {
 	Generation uint8
 	Nonce      []byte
 	IssuedAt   time.Time // Signs == SignsTime
+	Spent      bool      // Signs == SignsShort: used before
+	Expires    time.Time // Signs == SignsShort
 }
 
 // Signs is what the code's signature is over.
 type Signs uint8
 
-// A nonce, a time, nothing fresh (paper), or a one-time code instead.
+// A nonce, a time, nothing fresh (paper), a one-time code instead, or a nonce that
+// was verified when six digits were given for it.
 const (
 	SignsNonce Signs = iota + 1
 	SignsTime
 	SignsPaper
 	SignsTOTP
+	SignsShort
 )
 
 // Facts is all that a decision rests upon, read after the ticket was locked.

@@ -26,3 +26,9 @@ test("case and space around are forgiven in typed codes only", () => {
   assert.equal(judge(typed).kind, "foreign");
   assert.equal(judgeTyped(typed).kind, "ticket");
 });
+
+test("six typed digits are a short code, with or without a space, and only when typed", () => {
+  assert.deepEqual(judgeTyped(" 482 913 "), { kind: "ticket", id: "short 482913", code: "482913" });
+  assert.equal(judgeTyped("48291").kind, "foreign");
+  assert.equal(judge("482913").kind, "foreign");
+});

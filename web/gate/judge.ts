@@ -18,6 +18,9 @@ export function judge(text: string): Judged {
 /** Judges what somebody typed or pasted, where case and surrounding space are forgiven. */
 export function judgeTyped(text: string): Judged {
   const trimmed = text.trim();
+  const digits = trimmed.replace(/ /g, "");
+  // Six digits that a wallet shows when its code cannot be read; what ticket they stand for, the server knows.
+  if (/^\d{6}$/.test(digits)) return { kind: "ticket", id: `short ${digits}`, code: digits };
   return judge(/^p[a-z]\d:/i.test(trimmed) ? trimmed.toUpperCase() : trimmed);
 }
 
