@@ -100,8 +100,11 @@ var rights = map[string]struct{ own, other string }{
 	"POST /v1/nonce-leases/:lease/release": {everyColumn, everyColumn},
 	"POST /v1/nonce-leases/:lease/close":   {"cos", ""},
 	// Another venue's gate is a verdict, not_assigned: see below.
-	"POST /v1/scans":      {"cos1", "cos1"},
-	"POST /v1/scans/undo": {"cos1", ""},
+	"POST /v1/scans":                 {"cos1", "cos1"},
+	"POST /v1/scans/override":        {"cos1", "cos1"},
+	"POST /v1/tickets/:ticket/admit": {"os", "os"},
+	"POST /v1/scans/shown":           {"dcos", "dcos"},
+	"POST /v1/scans/undo":            {"cos1", ""},
 }
 
 // side is one venue with one of everything that a path or a body may name.
@@ -170,6 +173,12 @@ func (s side) body(route string, own bool) any {
 		return map[string]any{"gate": s.ids["gate"]}
 	case "POST /v1/scans":
 		return map[string]any{"gate": s.ids["gate"], "code": "no code"}
+	case "POST /v1/scans/override":
+		return map[string]any{"gate": s.ids["gate"], "code": "no code", "reason": "test"}
+	case "POST /v1/tickets/:ticket/admit":
+		return map[string]any{"gate": s.ids["gate"], "reason": "test"}
+	case "POST /v1/scans/shown":
+		return map[string]any{"scans": []any{map[string]any{"ticket": s.ids["ticket"], "key": s.ids["key"]}}}
 	case "POST /v1/scans/undo":
 		if own { // of an admission that is nobody's: whose it is, is another question than the right
 			return map[string]any{"ticket": s.ids["ticket"], "key": uuid.NewString(), "reason": "test"}

@@ -139,6 +139,9 @@ func (s *Server) doorRoutes() []Route {
 		{post, "/v1/nonce-leases/:lease/close", session.Scan, "Closes the gate.", push.HandleClose, gives(done, nil)},
 		{post, "/v1/scans", session.Scan, "Decides about a code: 200 with a verdict.", door.HandleScan, takes(admit.ScanRequest{}, ok, admit.ScanAnswer{}).keyed()},
 		{post, "/v1/wallet/short", session.Public, "Gives six digits for a fresh proof, to be typed at a gate within a minute.", door.HandleShort, takes(admit.ShortRequest{}, created, admit.ShortOut{})},
+		{post, "/v1/scans/override", session.Scan, "Lets in against a refusal, by judgement and with a reason, as far as the caller may.", door.HandleOverride, takes(admit.OverrideRequest{}, ok, admit.ScanAnswer{}).keyed()},
+		{post, "/v1/tickets/:ticket/admit", session.Override, "Lets in without a code, once the guest is identified.", door.HandleLookUp, takes(admit.LookUpRequest{}, ok, admit.ScanAnswer{}).keyed()},
+		{post, "/v1/scans/shown", session.Device, "Receipts: these answers were put on the screen.", door.HandleShown, takes(admit.ShownRequest{}, ok, admit.ShownAnswer{})},
 		{post, "/v1/scans/undo", session.Scan, "Takes an admission back.", door.HandleUndo, takes(admit.UndoRequest{}, ok, admit.UndoOut{}).keyed()},
 	}
 }

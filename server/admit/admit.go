@@ -62,6 +62,9 @@ type ScanIn struct {
 	People       int
 	PhoneOffline bool
 	DryRun       bool
+	Ticket       ticket.ID // instead of a code: looked up
+	Over         bool      // let in by judgement, as far as the caller may
+	Reason       string    // why, in the caller's words
 	Arrived      time.Time // when the request arrived, by the clock that New was given
 }
 
@@ -72,6 +75,8 @@ type Answer struct {
 	DryRun bool
 	What   string // NotATicket: what it is instead
 	presented
+	path        string // how it entered the books
+	mayOverride bool   // the caller could let in by judgement
 }
 
 // Scan judges one code and, when it admits, makes the ticket used, in one
@@ -120,10 +125,12 @@ func (s *Service) scan(ctx context.Context, tx pgx.Tx, by session.Caller, in Sca
 	if p.refused != "" {
 		answer.Decision = ticket.Judge(p.refused)
 	} else {
-		answer.Decision = ticket.Decide(ticket.Scan{
+		answer.Decision = ticket.DecideOver(ticket.Scan{
 			Key: in.Key, Direction: in.Direction, People: in.People, PhoneOffline: in.PhoneOffline, Code: p.facts,
-		}, facts)
+		}, facts, in.overriding(by, facts.Gate.Venue))
 	}
+	answer.path = in.pathOf(answer.Decision)
+	answer.mayOverride = answer.YieldsTo(rightsOf(by, facts.Gate.Venue), facts.Overrides)
 	if answer.Writes() && !in.DryRun {
 		if err := write(ctx, tx, by, in, answer); err != nil {
 			return Answer{}, err
@@ -146,6 +153,9 @@ type presented struct {
 
 // present reads the code: six digits that somebody typed, or what a camera saw.
 func (s *Service) present(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn) (presented, error) {
+	if !in.Ticket.IsZero() {
+		return presented{ticket: in.Ticket, verified: true, facts: ticket.CodeFacts{Signs: ticket.SignsNothing}}, nil
+	}
 	if digits, ok := digitsOf(in.Code); ok {
 		p, err := s.findShort(ctx, tx, in.Gate, digits)
 		if err != nil || p == nil {
@@ -191,7 +201,9 @@ SELECT portillon_now() AS now,
   a.at AS same_at, a.kind AS same_kind, a.people AS same_people, a.entries_after AS same_entries,
   a.inside_after AS same_inside, a.moved_at AS same_moved_at, a.undone AS same_undone,
   l.at AS last_at, l.gate_id AS last_gate, l.gate_name AS last_gate_name, l.device_id AS last_device,
-  l.person_name AS last_person, l.generation AS last_generation, l.nonce AS last_nonce,
+  l.person_name AS last_person, l.generation AS last_generation, l.nonce AS last_nonce, l.shown AS last_shown,
+  (SELECT count(*) FROM admissions o WHERE o.ticket_id = t.id AND o.path = 'override'
+    AND NOT EXISTS (SELECT FROM undos u WHERE u.ticket_id = o.ticket_id AND u.key = o.key)) AS overrides,
   coalesce(live.live, false) AS wallet_live,
   EXISTS (SELECT FROM admissions other WHERE other.key = @key AND other.ticket_id <> @ticket
     AND other.device_id IS NOT DISTINCT FROM @device AND other.person_id = @person) AS key_conflict
@@ -211,7 +223,8 @@ LEFT JOIN LATERAL (
     EXISTS (SELECT FROM undos u WHERE u.ticket_id = p.ticket_id AND u.key = p.key) AS undone
   FROM admissions p WHERE p.ticket_id = t.id AND p.key = @key) a ON true
 LEFT JOIN LATERAL (
-  SELECT p.at, p.gate_id, pg.name AS gate_name, p.device_id, who.name AS person_name, p.generation, p.nonce
+  SELECT p.at, p.gate_id, pg.name AS gate_name, p.device_id, who.name AS person_name, p.generation, p.nonce,
+    EXISTS (SELECT FROM receipts r WHERE r.ticket_id = p.ticket_id AND r.key = p.key) AS shown
   FROM admissions p LEFT JOIN gates pg ON pg.id = p.gate_id LEFT JOIN people who ON who.id = p.person_id
   WHERE p.ticket_id = t.id AND p.direction = 'in'
     AND NOT EXISTS (SELECT FROM undos u WHERE u.ticket_id = p.ticket_id AND u.key = p.key)
@@ -249,11 +262,14 @@ func write(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answe
 		"ticket": a.Facts.Ticket.ID, "key": in.Key, "at": a.Facts.Now, "gate": in.Gate,
 		"device": null(by.Device), "person": by.Person, "direction": a.Direction, "people": a.People, "kind": a.Kind,
 		"generation": int16(a.Facts.Ticket.Generation), "nonce": a.facts.Nonce, "moved_at": nullTime(a.MovedAt),
-		"reentry": a.Facts.Event.Reentry,
+		"path": a.path, "reason": nullText(in.Reason), "reentry": a.Facts.Event.Reentry,
 	}
 	update := enter
-	if a.Direction == ticket.Out {
+	switch {
+	case a.Direction == ticket.Out:
 		update = leave
+	case a.path == override:
+		update = enterOver
 	}
 	t := a.Facts.Ticket // from here on as it is after the entry, which is what a replay shows
 	changed := false
@@ -275,7 +291,7 @@ func write(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answe
 	if changed {
 		return errRowChanged
 	}
-	return nil
+	return auditJudgement(ctx, tx, by, in, a)
 }
 
 const enter = `
@@ -284,6 +300,16 @@ UPDATE tickets SET entries = entries + @people, inside = inside + @people, used_
   status_since = CASE WHEN NOT @reentry AND entries + @people >= admits + extra THEN @at ELSE status_since END
 WHERE id = @ticket AND status = 'active' AND generation = @generation
   AND inside + @people <= admits + extra AND (@reentry OR entries + @people <= admits + extra)
+RETURNING status, entries, inside`
+
+// enterOver lets in whoever judgement lets in: whatever the counts say, and never
+// after a revoke. extra grows by what is beyond the ticket, so that the checks hold.
+const enterOver = `
+UPDATE tickets SET entries = entries + @people, inside = inside + @people, used_at = coalesce(used_at, @at),
+  extra = greatest(extra, CASE WHEN @reentry THEN inside ELSE entries END + @people - admits),
+  status = CASE WHEN status = 'active' AND NOT @reentry AND entries + @people >= admits + extra THEN 'used' ELSE status END,
+  status_since = CASE WHEN status = 'active' AND NOT @reentry AND entries + @people >= admits + extra THEN @at ELSE status_since END
+WHERE id = @ticket AND status <> 'revoked' AND generation = @generation
 RETURNING status, entries, inside`
 
 const leave = `
@@ -296,9 +322,9 @@ RETURNING status, entries, inside`
 // left it.
 const insertAdmission = `
 INSERT INTO admissions (ticket_id, key, at, event_id, gate_id, device_id, person_id, direction, people,
-  entries_after, inside_after, kind, generation, nonce, moved_at)
+  entries_after, inside_after, kind, generation, nonce, moved_at, path, reason)
 SELECT id, @key, @at, event_id, @gate, @device, @person, @direction, @people,
-  entries, inside, @kind, @generation, @nonce, @moved_at
+  entries, inside, @kind, @generation, @nonce, @moved_at, @path, @reason
 FROM tickets WHERE id = @ticket`
 
 const spendShort = `

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -47,20 +48,97 @@ func (h *Handlers) HandleScan(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := req.check(); err != nil {
+	if req.Code == "" {
+		return fault.Fields(fault.Field{Name: "code", Code: "required"})
+	}
+	return h.judge(c, h.door.Scan, ScanIn{
+		Gate: req.Gate, Code: req.Code, Direction: req.Direction, People: req.People,
+		PhoneOffline: req.PhoneOffline, DryRun: req.DryRun, Arrived: arrived,
+	})
+}
+
+func (in ScanIn) check() error {
+	var fields []fault.Field
+	if in.Gate.IsZero() {
+		fields = append(fields, fault.Field{Name: "gate", Code: "required"})
+	}
+	if len(in.Code) > maxCode {
+		fields = append(fields, fault.Field{Name: "code", Code: "too_long"})
+	}
+	if in.Direction != "" && in.Direction != ticket.In && in.Direction != ticket.Out {
+		fields = append(fields, fault.Field{Name: "direction", Code: "unknown"})
+	}
+	if in.People < 0 || in.People > 100 {
+		fields = append(fields, fault.Field{Name: "people", Code: "out_of_range"})
+	}
+	if len(fields) > 0 {
+		return fault.Fields(fields...)
+	}
+	return nil
+}
+
+// OverrideRequest is the body of POST /v1/scans/override: a code, or the ticket of
+// a refusal that was shown.
+type OverrideRequest struct {
+	Gate         ticket.GateID `json:"gate"`
+	Code         string        `json:"code"`
+	Ticket       ticket.ID     `json:"ticket"`
+	People       int           `json:"people"`
+	PhoneOffline bool          `json:"phone_offline"`
+	Reason       string        `json:"reason"`
+}
+
+// HandleOverride is POST /v1/scans/override.
+func (h *Handlers) HandleOverride(c echo.Context) error {
+	arrived := h.now()
+	req, _, err := wire.Body[OverrideRequest](c, maxCode+wire.SmallBody)
+	if err != nil {
+		return err
+	}
+	if (req.Code == "") == req.Ticket.IsZero() {
+		return fault.Fields(fault.Field{Name: "code", Code: "one_of_code_and_ticket"})
+	}
+	return h.judge(c, h.door.Override, ScanIn{
+		Gate: req.Gate, Code: req.Code, Ticket: req.Ticket, People: req.People, PhoneOffline: req.PhoneOffline,
+		Reason: req.Reason, Arrived: arrived,
+	})
+}
+
+// LookUpRequest is the body of POST /v1/tickets/{ticket}/admit.
+type LookUpRequest struct {
+	Gate   ticket.GateID `json:"gate"`
+	People int           `json:"people"`
+	Reason string        `json:"reason"`
+}
+
+// HandleLookUp is POST /v1/tickets/{ticket}/admit.
+func (h *Handlers) HandleLookUp(c echo.Context) error {
+	arrived := h.now()
+	in := ScanIn{Arrived: arrived}
+	if err := in.Ticket.UnmarshalText([]byte(c.Param("ticket"))); err != nil {
+		return fault.New(fault.NotFound, "ticket.not_found", "there is no such ticket")
+	}
+	req, _, err := wire.Body[LookUpRequest](c, wire.SmallBody)
+	if err != nil {
+		return err
+	}
+	in.Gate, in.People, in.Reason = req.Gate, req.People, req.Reason
+	return h.judge(c, h.door.LookUp, in)
+}
+
+// judge checks what all scans have in common, asks for the judgement and answers.
+func (h *Handlers) judge(c echo.Context, verb func(context.Context, session.Caller, ScanIn) (Answer, error), in ScanIn) error {
+	if err := in.check(); err != nil {
 		return err
 	}
 	key, err := wire.Key(c)
 	if err != nil {
 		return err
 	}
-	if ticket.Key(key).IsZero() {
+	if in.Key = ticket.Key(key); in.Key.IsZero() {
 		return fault.New(fault.Invalid, "request.idempotency_key", "send Idempotency-Key: a UUID made once for this scan")
 	}
-	answer, err := h.door.Scan(c.Request().Context(), session.From(c), ScanIn{
-		Gate: req.Gate, Code: req.Code, Key: ticket.Key(key), Direction: req.Direction, People: req.People,
-		PhoneOffline: req.PhoneOffline, DryRun: req.DryRun, Arrived: arrived,
-	})
+	answer, err := verb(c.Request().Context(), session.From(c), in)
 	if err != nil {
 		return err
 	}
@@ -68,27 +146,27 @@ func (h *Handlers) HandleScan(c echo.Context) error {
 	return c.JSON(http.StatusOK, h.body(c, answer))
 }
 
-func (r ScanRequest) check() error {
-	var fields []fault.Field
-	if r.Gate.IsZero() {
-		fields = append(fields, fault.Field{Name: "gate", Code: "required"})
+// ShownRequest is the body of POST /v1/scans/shown.
+type ShownRequest struct {
+	Scans []Shown `json:"scans"`
+}
+
+// ShownAnswer says how many of the receipts are kept.
+type ShownAnswer struct {
+	Kept int `json:"kept"`
+}
+
+// HandleShown is POST /v1/scans/shown.
+func (h *Handlers) HandleShown(c echo.Context) error {
+	req, _, err := wire.Body[ShownRequest](c, wire.LargeBody)
+	if err != nil {
+		return err
 	}
-	switch {
-	case r.Code == "":
-		fields = append(fields, fault.Field{Name: "code", Code: "required"})
-	case len(r.Code) > maxCode:
-		fields = append(fields, fault.Field{Name: "code", Code: "too_long"})
+	kept, err := h.door.Receive(c.Request().Context(), session.From(c), req.Scans)
+	if err != nil {
+		return err
 	}
-	if r.Direction != "" && r.Direction != ticket.In && r.Direction != ticket.Out {
-		fields = append(fields, fault.Field{Name: "direction", Code: "unknown"})
-	}
-	if r.People < 0 || r.People > 100 {
-		fields = append(fields, fault.Field{Name: "people", Code: "out_of_range"})
-	}
-	if len(fields) > 0 {
-		return fault.Fields(fields...)
-	}
-	return nil
+	return c.JSON(http.StatusOK, ShownAnswer{Kept: kept})
 }
 
 // ScanAnswer is the body of a decided scan. What a scanner needs and no more:
@@ -116,6 +194,7 @@ type ScanAnswer struct {
 	Gates     []gateBody       `json:"gates,omitempty"`
 	Ticket    *ticketBody      `json:"ticket,omitempty"`
 	FirstUse  *firstUseBody    `json:"first_use,omitempty"`
+	Over      []ticket.Reason  `json:"overridden,omitempty"` // admitted by judgement against these
 	Server    time.Time        `json:"server_time"`
 }
 
@@ -151,6 +230,7 @@ type firstUseBody struct {
 	SameDevice bool          `json:"same_device"`
 	SameClaim  bool          `json:"same_claim"`
 	SameNonce  bool          `json:"same_nonce"`
+	Shown      bool          `json:"shown"`
 }
 
 func (h *Handlers) body(c echo.Context, a Answer) ScanAnswer {
@@ -160,7 +240,7 @@ func (h *Handlers) body(c echo.Context, a Answer) ScanAnswer {
 		Title:   h.text.Text(lang, "reason."+string(a.Reason), nil),
 		Advice:  h.text.Text(lang, "advice."+string(a.Reason), nil),
 		Actions: actions(a), Kind: a.Kind, Direction: a.Direction, People: a.People,
-		At: a.At, MovedAt: a.MovedAt, Is: a.What, Server: a.Facts.Now,
+		At: a.At, MovedAt: a.MovedAt, Is: a.What, Over: a.Over, Server: a.Facts.Now,
 	}
 	switch a.Reason {
 	case ticket.TooEarly:
@@ -207,7 +287,7 @@ func ticketOf(f ticket.Facts) *ticketBody {
 func firstUseOf(u *ticket.FirstUse) *firstUseBody {
 	return &firstUseBody{
 		At: u.At, SecondsAgo: int(u.Ago.Seconds()), Gate: u.Gate.ID, GateName: u.Gate.Name, Person: u.PersonName,
-		SameDevice: u.SameDevice, SameClaim: u.SameClaim, SameNonce: u.SameNonce,
+		SameDevice: u.SameDevice, SameClaim: u.SameClaim, SameNonce: u.SameNonce, Shown: u.Shown,
 	}
 }
 
@@ -219,6 +299,9 @@ func actions(a Answer) []string {
 		return []string{"phone_offline"}
 	case ticket.ChoosePeople:
 		return []string{"people"}
+	}
+	if a.mayOverride {
+		return []string{"override"}
 	}
 	return []string{}
 }

@@ -77,6 +77,8 @@ type row struct {
 	LastPerson     *string          `db:"last_person"`
 	LastGeneration *int16           `db:"last_generation"`
 	LastNonce      []byte           `db:"last_nonce"`
+	LastShown      *bool            `db:"last_shown"`
+	Overrides      int              `db:"overrides"`
 
 	WalletLive  bool `db:"wallet_live"`
 	KeyConflict bool `db:"key_conflict"`
@@ -117,7 +119,7 @@ func (r row) facts() ticket.Facts {
 	f := ticket.Facts{
 		Now:        r.Now,
 		Gate:       ticket.Gate{ID: r.GateID, Name: r.GateName, Venue: r.GateVenue},
-		WalletLive: r.WalletLive,
+		WalletLive: r.WalletLive, Overrides: r.Overrides,
 	}
 	if r.TicketID == nil {
 		return f
@@ -155,6 +157,7 @@ func (r row) facts() ticket.Facts {
 		f.Last = &ticket.Admission{
 			At: *r.LastAt, Gate: ticket.Gate{ID: *r.LastGate, Name: value(r.LastGateName)}, Device: value(r.LastDevice),
 			PersonName: value(r.LastPerson), Generation: uint8(*r.LastGeneration), Nonce: r.LastNonce,
+			Shown: value(r.LastShown),
 		}
 	}
 	return f
@@ -172,6 +175,13 @@ func null[T ~[16]byte](id T) *T {
 		return nil
 	}
 	return &id
+}
+
+func nullText(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 func nullTime(t time.Time) *time.Time {

@@ -90,7 +90,6 @@ type admissionRow struct {
 	Person    ticket.PersonID
 	Direction ticket.Direction
 	People    int
-	Path      string
 	Gate      ticket.GateID
 	Event     ticket.EventID
 	Venue     ticket.VenueID
@@ -99,7 +98,7 @@ type admissionRow struct {
 
 func readAdmission(ctx context.Context, tx pgx.Tx, in UndoIn) (admissionRow, error) {
 	rows, err := tx.Query(ctx, `
-SELECT portillon_now() AS now, a.at, a.person_id AS person, a.direction, a.people, a.path, a.gate_id AS gate,
+SELECT portillon_now() AS now, a.at, a.person_id AS person, a.direction, a.people, a.gate_id AS gate,
   a.event_id AS event, e.venue_id AS venue, u.at AS undone_at
 FROM admissions a JOIN events e ON e.id = a.event_id
 LEFT JOIN undos u ON u.ticket_id = a.ticket_id AND u.key = a.key
@@ -140,7 +139,7 @@ VALUES (@ticket, @key, @at, @device, @person, @reason)`, pgx.NamedArgs{
 		return out, fmt.Errorf("write the undo: %w", err)
 	}
 	err = tx.QueryRow(ctx, takeBackFrom, pgx.NamedArgs{
-		"ticket": in.Ticket, "at": a.Now, "people": a.People, "in": a.Direction == ticket.In, "extra": a.Path != "ordinary" && a.Path != "offline",
+		"ticket": in.Ticket, "at": a.Now, "people": a.People, "in": a.Direction == ticket.In,
 	}).Scan(&out.Status, &out.Entries, &out.Inside)
 	if pg.Constraint(err) == "tickets_inside_check" || pg.Constraint(err) == "tickets_entries_check" {
 		return out, fault.New(fault.Conflict, "undo.left_since", "somebody has passed with this ticket since; undo that first")
@@ -157,16 +156,22 @@ VALUES (@ticket, @key, @at, @device, @person, @reason)`, pgx.NamedArgs{
 	})
 }
 
+// takeBackFrom counts back. What is left of extra is what the entries that remain
+// need of it, and the ticket stays used while those still fill it.
 const takeBackFrom = `
-UPDATE tickets SET
-  entries = CASE WHEN @in THEN entries - @people ELSE entries END,
-  inside = CASE WHEN @in THEN inside - @people ELSE inside + @people END,
-  extra = CASE WHEN @extra THEN greatest(0, extra - @people) ELSE extra END,
-  used_at = CASE WHEN @in AND entries = @people THEN NULL ELSE used_at END,
-  status = CASE WHEN status = 'used' THEN 'active' ELSE status END,
-  status_since = CASE WHEN status = 'used' THEN @at ELSE status_since END
-WHERE id = @ticket
-RETURNING status, entries, inside`
+UPDATE tickets t SET entries = n.entries, inside = n.inside, extra = n.extra,
+  used_at = CASE WHEN n.entries = 0 THEN NULL ELSE used_at END,
+  status = CASE WHEN n.open THEN 'active' ELSE status END,
+  status_since = CASE WHEN n.open THEN @at ELSE status_since END
+FROM (
+  SELECT id, c.entries, c.inside, x.extra, o.status = 'used' AND (reentry OR c.entries < admits + x.extra) AS open
+  FROM tickets o,
+    LATERAL (SELECT CASE WHEN @in THEN o.entries - @people ELSE o.entries END AS entries,
+      CASE WHEN @in THEN o.inside - @people ELSE o.inside + @people END AS inside) c,
+    LATERAL (SELECT greatest(0, least(o.extra, CASE WHEN reentry THEN c.inside ELSE c.entries END - admits)) AS extra) x
+  WHERE id = @ticket) n
+WHERE t.id = n.id
+RETURNING t.status, t.entries, t.inside`
 
 // readUndone is the answer of an undo that was done before and whose answer was
 // lost.

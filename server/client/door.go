@@ -82,6 +82,7 @@ type ScanAnswer struct {
 	Gates       []Gate           `json:"gates,omitempty"`
 	Ticket      *ScannedTicket   `json:"ticket,omitempty"`
 	FirstUse    *FirstUse        `json:"first_use,omitempty"`
+	Overridden  []ticket.Reason  `json:"overridden,omitempty"` // admitted by judgement against these
 	ServerTime  time.Time        `json:"server_time,omitzero"`
 }
 
@@ -115,6 +116,7 @@ type FirstUse struct {
 	SameDevice bool          `json:"same_device"`
 	SameClaim  bool          `json:"same_claim"`
 	SameNonce  bool          `json:"same_nonce"`
+	Shown      bool          `json:"shown"` // its answer was seen on a scanner's screen
 }
 
 // Scan asks for the decision. The key is made once for the scan; a call that

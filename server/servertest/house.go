@@ -156,8 +156,19 @@ func (h *House) Issue(event ticket.EventID, in client.NewTickets) client.Issued 
 // Controller pairs a device and signs a new person on to it.
 func (h *House) Controller(name string, role session.Role) *Gatekeeper {
 	h.t.Helper()
+	return h.gatekeeper(name, session.Grant{Venue: h.Venue.Venue, Role: role})
+}
+
+// Overrider is a controller with the right to let in by judgement.
+func (h *House) Overrider(name string) *Gatekeeper {
+	h.t.Helper()
+	return h.gatekeeper(name, session.Grant{Venue: h.Venue.Venue, Role: session.Controller, CanOverride: true})
+}
+
+func (h *House) gatekeeper(name string, grant session.Grant) *Gatekeeper {
+	h.t.Helper()
 	ctx := context.Background()
-	person := h.Person(name, role, h.Venue.Venue)
+	person := h.Member(name, grant).Person
 	device, token, err := h.Session.PairDevice(ctx, Operator, h.Venue.Venue, "phone of "+name+" "+uuid.NewString()[:8])
 	h.must(err)
 	pgtest.Secret(h.t, token)

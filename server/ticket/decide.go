@@ -25,6 +25,7 @@ type Decision struct {
 	Skew      time.Duration
 	Validity  time.Time // the time that TooEarly and TooLate are about
 	At        time.Time // when it was admitted: of the first answer if Replayed
+	Over      []Reason  // admitted against these
 }
 
 // Writes reports whether the decision is an admission still to be written.
@@ -39,6 +40,7 @@ type FirstUse struct {
 	SameDevice bool // the same scanner
 	SameClaim  bool // the same phone or paper
 	SameNonce  bool // the very same code shown: possibly a picture of it
+	Shown      bool // the scanner said that its answer was on the screen
 }
 
 // Judge makes the decision that a reason stands for.
@@ -49,11 +51,17 @@ func Judge(reason Reason) Decision {
 
 // Decide judges one scan whose code has the right form. The checks stand in
 // their fixed order (reasons.go); the first that fails is the reason.
-func Decide(s Scan, f Facts) Decision {
+func Decide(s Scan, f Facts) Decision { return DecideOver(s, f, Overriding{}) }
+
+// DecideOver is Decide for somebody who wants to let in by judgement: a check that
+// fails for a reason that he may override does not end it, and Over tells which
+// they were. Every check is made, so that overriding one reason never hides
+// another that he may not.
+func DecideOver(s Scan, f Facts, by Overriding) Decision {
 	if s.Direction == "" {
 		s.Direction = In
 	}
-	d := decide(s, f)
+	d := decide(s, f, by)
 	d.Direction = s.Direction
 	if d.Kind == "" {
 		d.Kind = kindOf(s.Code, f.Nonce)
@@ -61,8 +69,25 @@ func Decide(s Scan, f Facts) Decision {
 	return d
 }
 
-func decide(s Scan, f Facts) Decision {
-	if f.Ticket == nil || f.Claim == nil || f.Claim.Paper != (s.Code.Signs == SignsPaper) {
+// YieldsTo reports whether somebody with these rights may let in against the
+// decision, when the ticket was let in so often by judgement before.
+func (d Decision) YieldsTo(by Overriding, before int) bool {
+	switch d.Override {
+	case OverrideController:
+		return by.Supervisor || by.Controller && before == 0
+	case OverrideSupervisor:
+		return by.Supervisor
+	case OverrideNobody, OverrideButton:
+	}
+	return false
+}
+
+func decide(s Scan, f Facts, by Overriding) Decision {
+	known := f.Ticket != nil && f.Claim != nil && f.Claim.Paper == (s.Code.Signs == SignsPaper)
+	if s.Code.Signs == SignsNothing {
+		known = f.Ticket != nil
+	}
+	if !known {
 		return Judge(UnknownTicket)
 	}
 	if !f.SignatureGood {
@@ -74,12 +99,25 @@ func decide(s Scan, f Facts) Decision {
 	if !f.Assigned {
 		return Judge(NotAssigned)
 	}
+	var over []Reason
 	for _, check := range []func(Scan, Facts) (Decision, bool){checkPlace, checkFreshness, checkTicket, checkTime} {
-		if d, failed := check(s, f); failed {
+		d, failed := check(s, f)
+		if failed && !d.YieldsTo(by, f.Overrides) {
 			return d
 		}
+		if failed {
+			over = append(over, d.Reason)
+		}
 	}
-	return checkUse(s, f)
+	d := checkUse(s, f)
+	if d.Reason != Admitted && s.Direction == In && d.YieldsTo(by, f.Overrides) {
+		over = append(over, d.Reason)
+		d = admitted(s, f, max(1, s.People), 0)
+	}
+	if d.Reason == Admitted {
+		d.Over = over
+	}
+	return d
 }
 
 // replay repeats the first answer: an answer that was lost on the way must not
@@ -105,7 +143,12 @@ func replay(s Scan, f Facts) Decision {
 // checkPlace: a gate serves every event of its venue whose doors have opened. An
 // event that is over is too late there, not wrong: see checkTime.
 func checkPlace(_ Scan, f Facts) (Decision, bool) {
-	if f.Gate.Venue != f.Event.Venue.ID || f.Now.Before(f.Event.DoorsOpenAt) {
+	if f.Gate.Venue != f.Event.Venue.ID {
+		d := Judge(WrongEvent)
+		d.Override = OverrideNobody // it is another house's ticket
+		return d, true
+	}
+	if f.Now.Before(f.Event.DoorsOpenAt) {
 		return Judge(WrongEvent), true
 	}
 	if len(f.Category.Gates) == 0 {
@@ -178,7 +221,7 @@ func checkFallback(s Scan, f Facts) (Decision, bool) {
 
 func checkTicket(s Scan, f Facts) (Decision, bool) {
 	switch {
-	case s.Code.Generation != f.Ticket.Generation:
+	case s.Code.Generation != f.Ticket.Generation && s.Code.Signs != SignsNothing:
 		d := Judge(Moved)
 		d.MovedAt = f.Ticket.ClaimedAt
 		return d, true
@@ -234,12 +277,14 @@ func checkUse(s Scan, f Facts) Decision {
 		d.Remaining = free
 		return d
 	}
+	return admitted(s, f, people, free-people)
+}
+
+func admitted(s Scan, f Facts, people, remaining int) Decision {
 	d := Judge(Admitted)
-	d.People = people
-	d.Remaining = free - people
-	d.At = f.Now
-	if s.Direction == In && f.Ticket.Generation > 1 && f.Now.Sub(t.ClaimedAt) < movedRecently {
-		d.MovedAt = t.ClaimedAt
+	d.People, d.Remaining, d.At = people, remaining, f.Now
+	if s.Direction == In && f.Ticket.Generation > 1 && f.Now.Sub(f.Ticket.ClaimedAt) < movedRecently {
+		d.MovedAt = f.Ticket.ClaimedAt
 	}
 	return d
 }
@@ -266,6 +311,7 @@ func refuseUse(s Scan, f Facts, free int) Decision {
 		SameDevice: f.Last.Device == f.Device,
 		SameClaim:  f.Last.Generation == s.Code.Generation,
 		SameNonce:  len(s.Code.Nonce) > 0 && bytes.Equal(f.Last.Nonce, s.Code.Nonce),
+		Shown:      f.Last.Shown,
 	}
 	if d.Reason == AlreadyUsed && (f.Event.Rescan == Strict || ago > f.Event.RescanWindow) {
 		d.Class, d.Override = ClassRefuse, OverrideSupervisor
@@ -283,6 +329,8 @@ func kindOf(c CodeFacts, n *Nonce) Kind {
 		return Paper
 	case SignsShort:
 		return Short
+	case SignsNothing:
+		return None
 	case SignsNonce:
 	}
 	if n != nil && !n.Device.IsZero() {

@@ -140,6 +140,7 @@ type Admission struct {
 	Kind       Kind
 	Generation uint8
 	Nonce      []byte    // of pushed and shown
+	Shown      bool      // its answer was put on the screen
 	MovedAt    time.Time // see Decision.MovedAt
 	Undone     bool
 }
@@ -173,14 +174,15 @@ type CodeFacts struct {
 // Signs is what the code's signature is over.
 type Signs uint8
 
-// A nonce, a time, nothing fresh (paper), a one-time code instead, or a nonce that
-// was verified when six digits were given for it.
+// A nonce, a time, nothing fresh (paper), a one-time code instead, a nonce that was
+// verified when six digits were given for it, or nothing at all.
 const (
 	SignsNonce Signs = iota + 1
 	SignsTime
 	SignsPaper
 	SignsTOTP
 	SignsShort
+	SignsNothing // there is no code: staff looked the ticket up
 )
 
 // Facts is all that a decision rests upon, read after the ticket was locked.
@@ -203,4 +205,12 @@ type Facts struct {
 	Assigned   bool   // device, person and gate belong together
 	Nonce      *Nonce // nil: never issued, or forgotten
 	WalletLive bool   // the wallet's stream was alive and had a usable nonce
+	Overrides  int    // of this ticket so far, undone ones not counted
+}
+
+// Overriding is by what right somebody wants to let in against a refusal. The
+// zero Overriding is nobody.
+type Overriding struct {
+	Controller bool // has the right to override, once per ticket
+	Supervisor bool
 }

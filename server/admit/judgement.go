@@ -1,0 +1,100 @@
+package admit
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"portillon/server/audit"
+	"portillon/server/fault"
+	"portillon/server/session"
+	"portillon/server/ticket"
+)
+
+// How an entry came into the books.
+const (
+	ordinary = "ordinary"
+	override = "override" // against a refusal, by a person's judgement
+	lookUp   = "look_up"  // without a code: the person was looked up and identified
+)
+
+// maxReason is the longest reason in bytes.
+const maxReason = 500
+
+// Override lets in against a refusal, by the caller's judgement and with a reason.
+// The scan is judged afresh; the answer is an ordinary one, and still a refusal
+// where the caller may not override it. Faults: those of Scan, and request.fields.
+func (s *Service) Override(ctx context.Context, by session.Caller, in ScanIn) (Answer, error) {
+	if err := in.checkReason(); err != nil {
+		return Answer{}, err
+	}
+	if !in.Ticket.IsZero() { // no code was shown
+		if err := by.Require(session.Override, ticket.VenueID{}); err != nil {
+			return Answer{}, err
+		}
+	}
+	in.Over = true
+	return s.Scan(ctx, by, in)
+}
+
+// LookUp lets in without a code: a flat battery, a forgotten phone. Whoever may
+// override may do it, once the guest's identity is checked; the ticket's own rules
+// hold as at any scan. Faults: those of Scan, and request.fields.
+func (s *Service) LookUp(ctx context.Context, by session.Caller, in ScanIn) (Answer, error) {
+	if err := in.checkReason(); err != nil {
+		return Answer{}, err
+	}
+	if err := by.Require(session.Override, ticket.VenueID{}); err != nil {
+		return Answer{}, err
+	}
+	return s.Scan(ctx, by, in)
+}
+
+func (in *ScanIn) checkReason() error {
+	in.Reason = strings.TrimSpace(in.Reason)
+	switch {
+	case in.Reason == "":
+		return fault.Fields(fault.Field{Name: "reason", Code: "required"})
+	case len(in.Reason) > maxReason:
+		return fault.Fields(fault.Field{Name: "reason", Code: "too_long"})
+	case !utf8.ValidString(in.Reason) || strings.ContainsRune(in.Reason, 0):
+		return fault.Fields(fault.Field{Name: "reason", Code: "control_characters"})
+	}
+	return nil
+}
+
+// overriding is by what right the caller lets in against a refusal, if he asked to.
+func (in ScanIn) overriding(by session.Caller, venue ticket.VenueID) ticket.Overriding {
+	if !in.Over {
+		return ticket.Overriding{}
+	}
+	return rightsOf(by, venue)
+}
+
+func rightsOf(by session.Caller, venue ticket.VenueID) ticket.Overriding {
+	return ticket.Overriding{Controller: by.May(session.Override, venue), Supervisor: by.May(session.Supervise, venue)}
+}
+
+// pathOf: an override that no rule stood against is an ordinary entry.
+func (in ScanIn) pathOf(d ticket.Decision) string {
+	switch {
+	case len(d.Over) > 0:
+		return override
+	case !in.Ticket.IsZero():
+		return lookUp
+	}
+	return ordinary
+}
+
+// auditJudgement signs what a person decided: who, why, and against what.
+func auditJudgement(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answer) error {
+	if a.path == ordinary {
+		return nil
+	}
+	return audit.Write(ctx, tx, by, audit.Act{
+		Name: "scan." + a.path, Venue: a.Facts.Gate.Venue, Event: a.Facts.Event.ID, Ticket: a.Facts.Ticket.ID, Subject: in.Key,
+		Reason: in.Reason, Details: map[string]any{"against": a.Over, "people": a.People, "gate": in.Gate},
+	})
+}
