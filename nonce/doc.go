@@ -4,8 +4,8 @@
 // a venue and an epoch, that a value is made only while a gate is held or was
 // within the last minute, and that its own row proves when it was issued. It
 // does not know who may hold a gate, who listens, or what a code looks like:
-// package challenge asks who it is, and the admission reads a value's row with
-// FindSQL in its own transaction.
+// package challenge asks who it is, and the admission reads a value's row
+// itself, in its own transaction.
 //
 // The time is the database's. A lapsed lease needs no background job: whoever
 // touches the leases sweeps the dead ones.

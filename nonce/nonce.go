@@ -14,7 +14,7 @@ import (
 	"portillon/server/ticket"
 )
 
-// Service issues values and finds them again.
+// Service issues values.
 type Service struct{ pool *pgxpool.Pool }
 
 // New makes a Service on the pool of a migrated database.
@@ -69,9 +69,11 @@ SELECT nonce, issued_at, portillon_now() FROM nonces WHERE venue_id = @venue AND
 		return Nonce{}, false, fmt.Errorf("make the venue's nonce: %w", err)
 	}
 	if made && epoch%int64(sweepAt/Epoch) == 0 {
-		err = s.sweep(ctx)
+		// The value is made, and a door waits for it. Old rows do no harm: what
+		// could not be swept now, the next sweep takes.
+		_ = s.sweep(ctx)
 	}
-	return pushed(value, issuedAt, now, epoch), true, err
+	return pushed(value, issuedAt, now, epoch), true, nil
 }
 
 func pushed(value []byte, issuedAt, now time.Time, epoch int64) Nonce {
@@ -96,28 +98,6 @@ INSERT INTO nonces (nonce, venue_id, device_id) VALUES (@nonce, @venue, @device)
 	}
 	n.ServerTime, n.AcceptedFor = n.IssuedAt, ticket.ShownFor
 	return n, nil
-}
-
-// FindSQL finds an issued value by @nonce: its venue, its device (NULL when it
-// was pushed) and its time of issue. The admission runs it in its own batch.
-const FindSQL = `SELECT venue_id, device_id, issued_at FROM nonces WHERE nonce = @nonce`
-
-// Find is FindSQL inside a transaction; nil says that the value was never issued,
-// or more than a day ago.
-func Find(ctx context.Context, tx pgx.Tx, value [Size]byte) (*ticket.Nonce, error) {
-	var n ticket.Nonce
-	var device *ticket.DeviceID
-	err := tx.QueryRow(ctx, FindSQL, pgx.NamedArgs{"nonce": value[:]}).Scan(&n.Venue, &device, &n.IssuedAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find the nonce: %w", err)
-	}
-	if device != nil {
-		n.Device = *device
-	}
-	return &n, nil
 }
 
 // sweep forgets old values. The quarter of an hour comes round often enough:

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"portillon/server/admit"
 	"portillon/server/fault"
 	"portillon/server/pg"
 )
@@ -15,6 +18,10 @@ func classify(err error) *fault.Error {
 	switch {
 	case errors.Is(err, pg.ErrOutcomeUnknown):
 		return again("database.outcome_unknown", "it is not known whether this was done; repeat with the same key").With(err)
+	case errors.Is(err, context.Canceled):
+		return fault.New(fault.Unavailable, "request.gone", "the caller went away before the answer").With(err)
+	case pg.Retryable(err), errors.Is(err, pgx.ErrTxCommitRollback), errors.Is(err, admit.ErrChanged):
+		return again("database.contended", "too many wanted the same thing at once; repeat with the same key").With(err)
 	case pg.LockTimeout(err), errors.Is(err, context.DeadlineExceeded):
 		return again("database.busy", "this took too long and was given up; repeat with the same key").With(err)
 	case pg.Unavailable(err):

@@ -47,7 +47,7 @@ type row struct {
 
 // common is what every capability stands on.
 const common = "server/ticket wallet nonce server/audit server/post server/session server/rights server/problem " +
-	"server/locale server/pg server/fault server/repeat server/seal server/keyring server/wire server/news"
+	"server/locale server/pg server/fault server/repeat server/seal server/keyring server/wire server/news server/useragent"
 
 var table = []row{
 	// Programs. The only place that reads the clock and the environment.
@@ -74,13 +74,14 @@ var table = []row{
 	{folder: "server/fault", pure: true},
 	{folder: "server/rights", may: "server/ticket server/fault", pure: true},
 	{folder: "server/seal", may: "server/fault", pure: true},
+	{folder: "server/useragent", pure: true},
 	{folder: "server/locale", may: "server/ticket server/fault web/locales"},
 	{folder: "server/pg", may: "server/fault migrations", sql: anywhere, machine: anywhere},
 	{folder: "server/audit", may: "server/ticket server/rights server/pg server/fault", sql: anywhere},
 	{folder: "server/repeat", may: "server/ticket server/rights server/pg server/fault", sql: anywhere},
 	{folder: "server/news", may: "server/ticket server/pg server/fault", sql: anywhere},
 	{folder: "server/keyring", may: "server/ticket server/rights server/session server/audit server/pg server/fault server/seal wallet", sql: anywhere},
-	{folder: "server/session", may: "server/ticket server/rights server/audit server/repeat server/pg server/fault server/seal server/problem server/wire server/locale", echo: anywhere, sql: anywhere},
+	{folder: "server/session", may: "server/ticket server/rights server/audit server/repeat server/pg server/fault server/seal server/problem server/wire server/locale server/useragent", echo: anywhere, sql: anywhere},
 	{folder: "server/post", may: "server/ticket server/rights server/audit server/pg server/fault server/seal server/keyring server/locale wallet", sql: anywhere},
 	{folder: "server/problem", may: "server/fault server/locale", echo: anywhere},
 	{folder: "server/wire", may: "server/ticket server/fault server/repeat", echo: anywhere},
@@ -101,6 +102,7 @@ var table = []row{
 	{folder: "web/locales", pure: true},
 	{folder: "web/internal/manifest", pure: true},
 	{folder: "web/internal/webbuild", may: "web/internal/manifest"},
+	{folder: "web/pagetest", may: "web"},
 }
 
 const capabilities = "server/issue server/claim server/challenge server/admit server/offline server/report"

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -40,9 +41,11 @@ func record(log *slog.Logger, m *metrics, now func() time.Time) echo.MiddlewareF
 				route = "none"
 			}
 			stream := strings.HasPrefix(c.Response().Header().Get(echo.HeaderContentType), "text/event-stream")
-			m.answered(route, c.Request().Method, status, took, stream)
+			m.answered(route, methodLabel(c.Request().Method), status, took, stream)
 			level := slog.LevelInfo
 			switch {
+			case problem.Code(c) == "request.gone":
+				level = slog.LevelDebug
 			case status >= 500:
 				level = slog.LevelError
 			case quiet[route]:
@@ -64,8 +67,34 @@ func record(log *slog.Logger, m *metrics, now func() time.Time) echo.MiddlewareF
 	}
 }
 
+// methodLabel bounds the label: a method is the client's own text.
+func methodLabel(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete:
+		return method
+	}
+	return "other"
+}
+
 // quiet routes are asked every few seconds by machines.
 var quiet = map[string]bool{"/healthz": true, "/readyz": true}
+
+// bodyWithin is how long a body may take to arrive: one that trickles in would hold
+// its connection for ever.
+const bodyWithin = 10 * time.Second
+
+// prompt bounds the time that a body takes. A GET has none, and streams are GETs.
+func prompt(now func() time.Time) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			if c.Request().Method != http.MethodGet {
+				// Not every writer has deadlines (those of tests have none).
+				_ = http.NewResponseController(c.Response()).SetReadDeadline(now().Add(bodyWithin))
+			}
+			return next(c)
+		}
+	}
+}
 
 // recovered turns a panic into an internal fault; the server goes on.
 func recovered(log *slog.Logger) echo.MiddlewareFunc {
@@ -73,7 +102,7 @@ func recovered(log *slog.Logger) echo.MiddlewareFunc {
 		return func(c echo.Context) (err error) {
 			defer func() {
 				if r := recover(); r != nil {
-					log.Error("panic", "panic", fmt.Sprint(r), "stack", string(debug.Stack()), "route", c.Path())
+					log.Error("panic", "panic", fmt.Sprint(r), "stack", string(debug.Stack()), "route", c.Path(), "request_id", problem.RequestID(c))
 					err = fault.New(fault.Internal, "internal", "this is our fault; try again, and tell the operator the request id")
 				}
 			}()

@@ -104,7 +104,7 @@ var rights = map[string]struct{ own, other string }{
 	"POST /v1/scans/override":        {"cos1", "cos1"},
 	"POST /v1/tickets/:ticket/admit": {"os", "os"},
 	"POST /v1/scans/shown":           {"dcos", "dcos"},
-	"POST /v1/scans/undo":            {"cos1", ""},
+	"POST /v1/scans/undo":            {"cos1aA", "A"},
 }
 
 // side is one venue with one of everything that a path or a body may name.

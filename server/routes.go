@@ -61,7 +61,7 @@ func (s *Server) staffRoutes() []Route {
 	return []Route{
 		{post, "/v1/session", session.Public, "Signs a person in at the desk.", who.HandleSignIn, takes(session.SignInRequest{}, ok, session.Me{})},
 		{del, "/v1/session", session.Public, "Signs the person out.", who.HandleSignOut, gives(done, nil)},
-		{post, "/v1/session/link", session.Public, "Signs a person in with a one-time link.", who.HandleSignInLink, takes(session.SignInLinkRequest{}, ok, session.Me{})},
+		{post, "/v1/session/link", session.Public, "Signs a person in with a one-time link.", who.HandleSignInLink, takes(session.SignInLinkRequest{}, ok, session.Me{}).keyed()},
 		{get, "/v1/me", session.Staff, "Tells who asks and what they may do.", who.HandleMe, gives(ok, session.Me{})},
 		{post, "/v1/me/password", session.Staff, "Sets one's own password.", who.HandleSetPassword, takes(session.SetPasswordRequest{}, done, nil)},
 		{post, "/v1/me/pin", session.Staff, "Sets one's own PIN for gate devices.", who.HandleSetPIN, takes(session.SetPINRequest{}, done, nil)},
@@ -142,6 +142,6 @@ func (s *Server) doorRoutes() []Route {
 		{post, "/v1/scans/override", session.Scan, "Lets in against a refusal, by judgement and with a reason, as far as the caller may.", door.HandleOverride, takes(admit.OverrideRequest{}, ok, admit.ScanAnswer{}).keyed()},
 		{post, "/v1/tickets/:ticket/admit", session.Override, "Lets in without a code, once the guest is identified.", door.HandleLookUp, takes(admit.LookUpRequest{}, ok, admit.ScanAnswer{}).keyed()},
 		{post, "/v1/scans/shown", session.Device, "Receipts: these answers were put on the screen.", door.HandleShown, takes(admit.ShownRequest{}, ok, admit.ShownAnswer{})},
-		{post, "/v1/scans/undo", session.Scan, "Takes an admission back.", door.HandleUndo, takes(admit.UndoRequest{}, ok, admit.UndoOut{}).keyed()},
+		{post, "/v1/scans/undo", session.Staff, "Takes an admission back.", door.HandleUndo, takes(admit.UndoRequest{}, ok, admit.UndoOut{}).keyed()},
 	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -102,10 +101,11 @@ func (s *Server) router(o Options) *echo.Echo {
 		e.IPExtractor = echo.ExtractIPFromXFFHeader(trust...)
 	}
 	e.HTTPErrorHandler = problem.Handler(o.Log, classify)
-	e.Use(requestID, record(o.Log, s.metrics, o.Now), recovered(o.Log), s.Session.Identify())
+	e.Use(requestID, record(o.Log, s.metrics, o.Now), recovered(o.Log), prompt(o.Now))
 	routes := s.Routes()
 	for _, r := range routes {
-		e.Add(r.Method, r.Path, r.handler, allow(r.Right))
+		// Who asks is looked up for calls only: the pages must open without a database.
+		e.Add(r.Method, r.Path, r.handler, s.Session.Identify(), allow(r.Right))
 	}
 	e.GET("/healthz", func(c echo.Context) error { return c.JSON(http.StatusOK, map[string]string{"status": "ok"}) })
 	e.GET("/readyz", s.ready)
@@ -134,9 +134,7 @@ func (s *Server) Metrics() http.Handler { return s.metrics.handler() }
 
 // Start begins what runs in the background until Close.
 func (s *Server) Start(ctx context.Context) error {
-	if err := s.Door.PrepareDays(ctx); err != nil {
-		return fmt.Errorf("prepare the log of attempts: %w", err)
-	}
+	s.prepareDays(ctx)
 	ctx, s.closing = context.WithCancel(context.WithoutCancel(ctx))
 	s.run(func() { s.hub.Run(ctx) })
 	s.run(func() { s.daily(ctx) })
@@ -161,10 +159,16 @@ func (s *Server) daily(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-hourly.C:
-			if err := s.Door.PrepareDays(ctx); err != nil {
-				s.log.Error("the log of attempts has no days ahead; the default partition takes them", "error", err.Error())
-			}
+			s.prepareDays(ctx)
 		}
+	}
+}
+
+// prepareDays does without: attempts of a day that was not prepared lie in the
+// default partition.
+func (s *Server) prepareDays(ctx context.Context) {
+	if err := s.Door.PrepareDays(ctx); err != nil {
+		s.log.WarnContext(ctx, "the days of the log of attempts could not be prepared; the next hour tries again", "error", err.Error())
 	}
 }
 

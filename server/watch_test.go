@@ -117,6 +117,21 @@ func TestHealthReadinessAndTheReferenceAnswerWithoutACredential(t *testing.T) {
 		t.Errorf("/metrics is on the public address: %d", status)
 	}
 	s.Pool.Close()
+	for _, path := range []string{"/w", "/healthz"} { // also for a browser that brings a cookie
+		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, s.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.AddCookie(&http.Cookie{Name: "portillon-wallet", Value: strings.Repeat("A", 43)})
+		response, err := s.HTTP.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("%s without a database, with a cookie: %d", path, response.StatusCode)
+		}
+	}
 	if status, body := get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "database.unavailable") {
 		t.Errorf("/readyz without a database: %d %s", status, body)
 	}

@@ -77,7 +77,7 @@ func all[T any](ctx context.Context, f apiFlags, path string, query url.Values) 
 }
 
 // repeatable is for commands that make something: the same key makes it once,
-// however often the command is run.
+// however often the command is run within a week.
 type repeatable struct {
-	Key ticket.Key `help:"Idempotency key (a UUID): the same one makes the thing once, however often the command is run. Without it each run makes another." placeholder:"UUID"`
+	Key ticket.Key `help:"Idempotency key (a UUID): the same one makes the thing once, however often the command is run within a week. Without it each run makes another." placeholder:"UUID"`
 }

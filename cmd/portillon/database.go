@@ -122,10 +122,11 @@ func (db *database) died() <-chan struct{} {
 	return db.own.Done()
 }
 
-// server builds the server on the database, whose schema it brings up to date.
-// What the options lack of the database is filled in.
+// server builds the server on the database, whose schema must be this build's:
+// a command that only looks something up must not change it under a server that
+// runs. What the options lack of the database is filled in.
 func (db *database) server(ctx context.Context, f databaseFlags, o server.Options) (*server.Server, error) {
-	if err := db.migrate(ctx, o.Log); err != nil {
+	if err := db.ready(ctx); err != nil {
 		return nil, err
 	}
 	key, err := db.folder.operatorKey(f.OperatorKey, !db.hasSecrets(ctx))

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -63,6 +65,15 @@ func (m *migrateStatus) Run(ctx context.Context, out *console) error {
 	return list(out, items, "MIGRATION APPLIED", func(m migration) []string {
 		return []string{m.Migration, either(m.Applied, clock(m.AppliedAt, ""), "no")}
 	})
+}
+
+// ready refuses a schema that is not this build's, and says what to do.
+func (db *database) ready(ctx context.Context) error {
+	err := pg.CheckVersion(ctx, db.Pool, migrations.FS)
+	if errors.Is(err, pg.ErrSchemaOlder) && db.served != "" {
+		return fmt.Errorf("%w; the server at %s runs on it: stop that one first and start this version", err, db.served)
+	}
+	return err
 }
 
 // migrate refuses a schema that is newer than this build, and brings an older

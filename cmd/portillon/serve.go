@@ -128,6 +128,9 @@ func (f serveFlags) serve(ctx context.Context, out *console, ready func(context.
 		return err
 	}
 	defer db.close(ctx)
+	if err := db.migrate(ctx, log); err != nil {
+		return err
+	}
 	up := &site{db: db, url: f.publicURL(web.Addr())}
 	if up.Server, err = db.server(ctx, f.databaseFlags, server.Options{PublicURL: up.url, Log: log, TrustedProxies: proxies}); err != nil {
 		return err

@@ -62,18 +62,14 @@ type staffAdd struct {
 
 // Run adds the person.
 func (s *staffAdd) Run(ctx context.Context, out *console) error {
-	in := session.PersonIn{
-		Name: s.Name, Email: s.Email,
-		Grants: []session.Grant{{Venue: s.Venue, Role: s.Role, CanOverride: s.CanOverride}},
-	}
+	var password string
 	if s.PasswordStdin {
-		password, err := out.secretLine("password")
-		if err != nil {
+		var err error
+		if password, err = out.secretLine("password"); err != nil {
 			return err
 		}
-		in.Password = password
 	}
-	in.Repeat = repeatOf(s.Key, "person", in)
+	in := s.person(password)
 	return s.work(ctx, out, func(ctx context.Context, verbs *server.Server) error {
 		person, err := verbs.Session.AddPerson(ctx, session.Operator, in)
 		if err != nil {
@@ -86,6 +82,15 @@ func (s *staffAdd) Run(ctx context.Context, out *console) error {
 			return out.line("This link signs %s in, once, within 24 hours:\n%s", person.Name, person.SignInLink)
 		})
 	})
+}
+
+func (s *staffAdd) person(password string) session.PersonIn {
+	in := session.PersonIn{
+		Name: s.Name, Email: s.Email, Password: password,
+		Grants: []session.Grant{{Venue: s.Venue, Role: s.Role, CanOverride: s.CanOverride}},
+	}
+	in.Repeat = repeatOf(s.Key, "person", in.Asked())
+	return in
 }
 
 type staffList struct{ officeFlags }
@@ -222,7 +227,8 @@ func (s *staffToken) Run(ctx context.Context, out *console) error {
 	})
 }
 
-// repeatOf is the creating call with a key; without one nothing is repeated.
+// repeatOf is the creating call with a key; without one nothing is repeated. The
+// database keeps a plain hash of what is asked for: give it no password.
 func repeatOf(key ticket.Key, act string, in any) repeat.Call {
 	body, _ := json.Marshal(in) // plain fields: it never fails
 	return repeat.Call{Key: key.UUID(), Act: act, Hash: repeat.Hash(body)}

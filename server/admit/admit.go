@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"crypto/ecdsa"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"portillon/server/fault"
@@ -62,10 +64,11 @@ type ScanIn struct {
 	People       int
 	PhoneOffline bool
 	DryRun       bool
-	Ticket       ticket.ID // instead of a code: looked up
-	Over         bool      // let in by judgement, as far as the caller may
-	Reason       string    // why, in the caller's words
-	Arrived      time.Time // when the request arrived, by the clock that New was given
+	Ticket       ticket.ID  // instead of a code: looked up
+	Over         bool       // let in by judgement, as far as the caller may
+	Reason       string     // why, in the caller's words
+	ScannedAt    *time.Time // by the scanner's clock, for the record
+	Arrived      time.Time  // when the whole request was here, by the clock that New was given
 }
 
 // Answer is the judgement with the facts that the page shows.
@@ -87,15 +90,16 @@ func (s *Service) Scan(ctx context.Context, by session.Caller, in ScanIn) (Answe
 	if err := by.Require(session.Scan, ticket.VenueID{}); err != nil {
 		return Answer{}, err
 	}
+	p := s.present(by, in)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 
 	var answer Answer
-	err := errRowChanged
-	for i := 0; i <= rejudge && errors.Is(err, errRowChanged); i++ {
+	err := ErrChanged
+	for i := 0; i <= rejudge && errors.Is(err, ErrChanged); i++ {
 		err = pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 			var err error
-			answer, err = s.scan(ctx, tx, by, in)
+			answer, err = s.scan(ctx, tx, by, in, p)
 			return err
 		})
 	}
@@ -106,21 +110,25 @@ func (s *Service) Scan(ctx context.Context, by session.Caller, in ScanIn) (Answe
 	return answer, nil
 }
 
-// errRowChanged: the conditional update met another row than was decided on.
-var errRowChanged = errors.New("the ticket changed under its lock")
+// ErrChanged: the conditional update met another row than was decided on.
+var ErrChanged = errors.New("the ticket changed under its lock")
 
 // scan is the act in its order: lock, read, decide, write.
-func (s *Service) scan(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn) (Answer, error) {
-	p, err := s.present(ctx, tx, by, in)
-	if err != nil {
-		return Answer{}, err
+func (s *Service) scan(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, p presented) (Answer, error) {
+	if p.digits != "" {
+		if err := s.findShort(ctx, tx, by, in, &p); err != nil {
+			return Answer{}, err
+		}
 	}
 	facts, key, err := lockAndRead(ctx, tx, by, in, p)
 	if err != nil {
 		return Answer{}, err
 	}
-	facts.Waited = s.now().Sub(in.Arrived)
-	facts.SignatureGood = p.verified || s.verify(p.code, facts, key)
+	if !in.Ticket.IsZero() && (facts.Ticket == nil || facts.Event.Venue.ID != facts.Gate.Venue) {
+		return Answer{}, errTicket // nothing is told of another house's tickets without their code
+	}
+	facts.Waited = min(max(0, s.now().Sub(in.Arrived)), patience)
+	facts.SignatureGood = p.verified || p.verify(facts, key)
 	answer := Answer{Facts: facts, DryRun: in.DryRun, What: p.what, presented: p}
 	if p.refused != "" {
 		answer.Decision = ticket.Judge(p.refused)
@@ -144,6 +152,8 @@ func (s *Service) scan(ctx context.Context, tx pgx.Tx, by session.Caller, in Sca
 type presented struct {
 	ticket   ticket.ID // zero, which no ticket has, when the code names none
 	code     wallet.Code
+	issuer   *ecdsa.PublicKey // of paper; nil when there is no such key
+	digits   string           // of a short code
 	facts    ticket.CodeFacts
 	verified bool          // its signature was checked when the short code was given
 	short    []byte        // the short code's hash
@@ -151,32 +161,33 @@ type presented struct {
 	what     string        // what it is instead
 }
 
-// present reads the code: six digits that somebody typed, or what a camera saw.
-func (s *Service) present(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn) (presented, error) {
+// present reads the code: six digits that somebody typed, or what a camera saw. It
+// comes before the transaction, since an issuer's key may have to be looked up.
+func (s *Service) present(by session.Caller, in ScanIn) presented {
 	if !in.Ticket.IsZero() {
-		return presented{ticket: in.Ticket, verified: true, facts: ticket.CodeFacts{Signs: ticket.SignsNothing}}, nil
+		return presented{ticket: in.Ticket, verified: true, facts: ticket.CodeFacts{Signs: ticket.SignsNothing}}
 	}
 	if digits, ok := digitsOf(in.Code); ok {
-		p, err := s.findShort(ctx, tx, in.Gate, digits)
-		if err != nil || p == nil {
-			return presented{refused: ticket.UnknownNonce}, err
-		}
-		return *p, nil
+		return presented{digits: digits}
 	}
 	code, err := wallet.Parse(in.Code)
-	if err == nil && code.Form == wallet.FormText && by.Kind == session.ByDevice {
+	var parse *wallet.ParseError
+	switch {
+	case errors.As(err, &parse):
+		return presented{refused: ticket.Reason(parse.Reason), what: parse.What}
+	case err != nil:
+		return presented{refused: ticket.Malformed}
+	case code.Form == wallet.FormText && by.Kind == session.ByDevice:
 		// Only programs send the long form; a camera that reads one reads no ticket of ours.
-		err = &wallet.ParseError{Reason: string(ticket.NotATicket), What: "other"}
+		return presented{refused: ticket.NotATicket, what: "other"}
+	case code.Kind == wallet.KindTOTP:
+		return presented{refused: ticket.UnsupportedVersion} // no ticket has one-time codes yet
 	}
-	if err != nil {
-		p := presented{refused: ticket.Malformed}
-		var parse *wallet.ParseError
-		if errors.As(err, &parse) {
-			p.refused, p.what = ticket.Reason(parse.Reason), parse.What
-		}
-		return p, nil
+	p := presented{ticket: ticket.ID(code.Ticket), code: code, facts: codeFacts(code)}
+	if code.Kind == wallet.KindPaper {
+		p.issuer, _ = s.keys(code.IssuerKey)
 	}
-	return presented{ticket: ticket.ID(code.Ticket), code: code, facts: codeFacts(code)}, nil
+	return p
 }
 
 // lockTicket takes the ticket's row until the transaction ends. There is no filter
@@ -198,15 +209,17 @@ SELECT portillon_now() AS now,
   k.id AS category_id, k.name AS category_name, k.paper, k.valid_from, k.valid_until,
   kg.ids AS category_gates, kg.names AS category_gate_names,
   n.venue_id AS nonce_venue, n.device_id AS nonce_device, n.issued_at AS nonce_issued_at,
-  a.at AS same_at, a.kind AS same_kind, a.people AS same_people, a.entries_after AS same_entries,
+  a.at AS same_at, a.direction AS same_direction, a.kind AS same_kind, a.people AS same_people, a.entries_after AS same_entries,
   a.inside_after AS same_inside, a.moved_at AS same_moved_at, a.undone AS same_undone,
   l.at AS last_at, l.gate_id AS last_gate, l.gate_name AS last_gate_name, l.device_id AS last_device,
   l.person_name AS last_person, l.generation AS last_generation, l.nonce AS last_nonce, l.shown AS last_shown,
   (SELECT count(*) FROM admissions o WHERE o.ticket_id = t.id AND o.path = 'override'
     AND NOT EXISTS (SELECT FROM undos u WHERE u.ticket_id = o.ticket_id AND u.key = o.key)) AS overrides,
   coalesce(live.live, false) AS wallet_live,
+  EXISTS (SELECT FROM admissions used WHERE used.ticket_id = t.id AND used.direction = @direction
+    AND used.passage = @passage) AS proof_used,
   EXISTS (SELECT FROM admissions other WHERE other.key = @key AND other.ticket_id <> @ticket
-    AND other.device_id IS NOT DISTINCT FROM @device AND other.person_id = @person) AS key_conflict
+    AND other.device_id IS NOT DISTINCT FROM @device AND (@device::uuid IS NOT NULL OR other.person_id = @person)) AS key_conflict
 FROM gates g
 LEFT JOIN tickets t ON t.id = @ticket
 LEFT JOIN claims claim ON claim.ticket_id = t.id AND claim.generation = @generation
@@ -219,7 +232,7 @@ LEFT JOIN LATERAL (
   FROM category_gates cg JOIN gates c ON c.id = cg.gate_id WHERE cg.category_id = k.id) kg ON true
 LEFT JOIN nonces n ON n.nonce = @nonce
 LEFT JOIN LATERAL (
-  SELECT p.at, p.kind, p.people, p.entries_after, p.inside_after, p.moved_at,
+  SELECT p.at, p.direction, p.kind, p.people, p.entries_after, p.inside_after, p.moved_at,
     EXISTS (SELECT FROM undos u WHERE u.ticket_id = p.ticket_id AND u.key = p.key) AS undone
   FROM admissions p WHERE p.ticket_id = t.id AND p.key = @key) a ON true
 LEFT JOIN LATERAL (
@@ -238,20 +251,19 @@ WHERE g.id = @gate`
 
 // verify checks the code's signature with the key of the claim it names, or with
 // the issuer's for paper.
-func (s *Service) verify(code wallet.Code, f ticket.Facts, publicKey []byte) bool {
+func (p presented) verify(f ticket.Facts, publicKey []byte) bool {
 	if f.Ticket == nil || f.Claim == nil {
 		return false
 	}
 	event := uuid.UUID(f.Event.ID)
-	if code.Kind == wallet.KindPaper {
-		key, ok := s.keys(code.IssuerKey)
-		return ok && code.VerifyPaper(key, event) == nil
+	if p.code.Kind == wallet.KindPaper {
+		return p.issuer != nil && p.code.VerifyPaper(p.issuer, event) == nil
 	}
 	if len(publicKey) != 64 {
 		return false
 	}
 	key, err := wallet.ParsePublicKey([64]byte(publicKey))
-	return err == nil && code.VerifyPhone(key, event) == nil
+	return err == nil && p.code.VerifyPhone(key, event) == nil
 }
 
 // write makes the entry happen. The admission's primary key and the checks on
@@ -262,7 +274,7 @@ func write(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answe
 		"ticket": a.Facts.Ticket.ID, "key": in.Key, "at": a.Facts.Now, "gate": in.Gate,
 		"device": null(by.Device), "person": by.Person, "direction": a.Direction, "people": a.People, "kind": a.Kind,
 		"generation": int16(a.Facts.Ticket.Generation), "nonce": a.facts.Nonce, "moved_at": nullTime(a.MovedAt),
-		"path": a.path, "reason": nullText(in.Reason), "reentry": a.Facts.Event.Reentry,
+		"path": a.path, "reason": nullText(in.Reason), "passage": a.passageIf(a.Facts.Event.Reentry), "reentry": a.Facts.Event.Reentry,
 	}
 	update := enter
 	switch {
@@ -283,13 +295,17 @@ func write(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answe
 	})
 	batch.Queue(insertAdmission, args)
 	if a.short != nil {
-		batch.Queue(spendShort, pgx.NamedArgs{"venue": a.Facts.Gate.Venue, "hash": a.short, "at": a.Facts.Now})
+		batch.Queue(spendShort, pgx.NamedArgs{"venue": a.Facts.Gate.Venue, "hash": a.short, "at": a.Facts.Now}).
+			Exec(func(tag pgconn.CommandTag) error {
+				changed = changed || tag.RowsAffected() == 0 // another scan spent it
+				return nil
+			})
 	}
 	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 		return fmt.Errorf("write the admission: %w", err)
 	}
 	if changed {
-		return errRowChanged
+		return ErrChanged
 	}
 	return auditJudgement(ctx, tx, by, in, a)
 }
@@ -314,7 +330,7 @@ RETURNING status, entries, inside`
 
 const leave = `
 UPDATE tickets SET inside = inside - @people
-WHERE id = @ticket AND status = 'active' AND generation = @generation AND @reentry AND inside >= @people
+WHERE id = @ticket AND @reentry AND inside >= @people
 RETURNING status, entries, inside`
 
 // insertAdmission has no ON CONFLICT: after a decision under the lock a conflict is
@@ -322,13 +338,13 @@ RETURNING status, entries, inside`
 // left it.
 const insertAdmission = `
 INSERT INTO admissions (ticket_id, key, at, event_id, gate_id, device_id, person_id, direction, people,
-  entries_after, inside_after, kind, generation, nonce, moved_at, path, reason)
+  entries_after, inside_after, kind, generation, nonce, moved_at, path, reason, passage)
 SELECT id, @key, @at, event_id, @gate, @device, @person, @direction, @people,
-  entries, inside, @kind, @generation, @nonce, @moved_at, @path, @reason
+  entries, inside, @kind, @generation, @nonce, @moved_at, @path, @reason, @passage
 FROM tickets WHERE id = @ticket`
 
 const spendShort = `
-UPDATE short_codes SET used_at = @at WHERE venue_id = @venue AND hash = @hash`
+UPDATE short_codes SET used_at = @at WHERE venue_id = @venue AND hash = @hash AND used_at IS NULL`
 
 // after tells whoever is not the caller. It comes after the commit: a committing
 // notifier would take a lock of the whole database.
@@ -354,6 +370,17 @@ func (s *Service) after(ctx context.Context, in ScanIn, a Answer) {
 	s.hub.Publish(ctx, item)
 }
 
+// passageIf is what the proof signed, where one proof makes one passage.
+func (p presented) passageIf(reentry bool) []byte {
+	switch {
+	case !reentry:
+		return nil
+	case p.facts.Signs == ticket.SignsTime:
+		return binary.BigEndian.AppendUint64(nil, uint64(p.facts.IssuedAt.Unix()))
+	}
+	return p.facts.Nonce
+}
+
 func codeFacts(code wallet.Code) ticket.CodeFacts {
 	f := ticket.CodeFacts{Generation: code.Generation, IssuedAt: time.Unix(code.IssuedAt, 0).UTC()}
 	switch code.Kind {
@@ -368,5 +395,7 @@ func codeFacts(code wallet.Code) ticket.CodeFacts {
 	}
 	return f
 }
+
+var errTicket = fault.New(fault.NotFound, "ticket.not_found", "there is no such ticket here; look it up again")
 
 var errGate = fault.New(fault.NotFound, "gate.not_found", "there is no such gate; choose the gate again")

@@ -13,18 +13,18 @@ import (
 )
 
 const insertAttempt = `
-INSERT INTO attempts (received_at, ticket_id, key, event_id, gate_id, device_id, person_id, kind, reason, class, replayed, dry_run, duration_us)
-VALUES (@received_at, @ticket, @key, @event, @gate, @device, @person, @kind, @reason, @class, @replayed, @dry_run, @duration_us)`
+INSERT INTO attempts (received_at, ticket_id, key, event_id, gate_id, device_id, person_id, kind, reason, class, replayed, dry_run, duration_us, scanned_at)
+VALUES (@received_at, @ticket, @key, @event, @gate, @device, @person, @kind, @reason, @class, @replayed, @dry_run, @duration_us, @scanned_at)`
 
 // attempt logs what reached the door, in a savepoint: a log that cannot be
 // written must not send a guest away. It is counted, and an alarm watches the
 // count.
 func (s *Service) attempt(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answer) {
-	took := s.now().Sub(in.Arrived)
+	took := max(0, s.now().Sub(in.Arrived))
 	args := pgx.NamedArgs{
 		"received_at": a.Facts.Now.Add(-took), "key": in.Key, "gate": in.Gate, "device": null(by.Device), "person": by.Person,
 		"kind": a.Kind, "reason": a.Reason, "class": a.Class, "replayed": a.Replayed, "dry_run": in.DryRun,
-		"duration_us": took.Microseconds(), "ticket": nil, "event": nil,
+		"duration_us": took.Microseconds(), "scanned_at": in.ScannedAt, "ticket": nil, "event": nil,
 	}
 	if a.Kind == "" {
 		args["kind"] = ticket.None
@@ -48,9 +48,14 @@ func (s *Service) attempt(ctx context.Context, tx pgx.Tx, by session.Caller, in 
 const daysAhead = 14
 
 // PrepareDays makes the partitions of today and the days ahead. It may run
-// anywhere and at any time: what exists stays.
+// anywhere and at any time: what exists stays. Making one takes the whole log for
+// a moment, and doors queue behind whoever waits for it; so it does not wait (for
+// a backup that is reading, say), and the next run tries again.
 func (s *Service) PrepareDays(ctx context.Context) error {
 	return pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '50ms'`); err != nil {
+			return fmt.Errorf("bound the wait: %w", err)
+		}
 		var today time.Time
 		err := tx.QueryRow(ctx, `SELECT portillon_now(), pg_advisory_xact_lock(hashtextextended(current_schema() || ' attempts', 0))::text`).
 			Scan(&today, nil)

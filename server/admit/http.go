@@ -36,24 +36,24 @@ type ScanRequest struct {
 	Code         string           `json:"code"`
 	Direction    ticket.Direction `json:"direction"`
 	People       int              `json:"people"`
-	ScannedAt    *time.Time       `json:"scanned_at"` // by the device's clock; for the record only
+	ScannedAt    *time.Time       `json:"scanned_at"` // by the device's clock, for the record
 	PhoneOffline bool             `json:"phone_offline"`
 	DryRun       bool             `json:"dry_run"`
 }
 
 // HandleScan is POST /v1/scans: 200 with a verdict for every decided scan.
 func (h *Handlers) HandleScan(c echo.Context) error {
-	arrived := h.now()
 	req, _, err := wire.Body[ScanRequest](c, maxCode+wire.SmallBody)
 	if err != nil {
 		return err
 	}
+	arrived := h.now() // not before: how long a client takes to send is not our waiting
 	if req.Code == "" {
 		return fault.Fields(fault.Field{Name: "code", Code: "required"})
 	}
 	return h.judge(c, h.door.Scan, ScanIn{
 		Gate: req.Gate, Code: req.Code, Direction: req.Direction, People: req.People,
-		PhoneOffline: req.PhoneOffline, DryRun: req.DryRun, Arrived: arrived,
+		PhoneOffline: req.PhoneOffline, DryRun: req.DryRun, ScannedAt: req.ScannedAt, Arrived: arrived,
 	})
 }
 
@@ -90,11 +90,11 @@ type OverrideRequest struct {
 
 // HandleOverride is POST /v1/scans/override.
 func (h *Handlers) HandleOverride(c echo.Context) error {
-	arrived := h.now()
 	req, _, err := wire.Body[OverrideRequest](c, maxCode+wire.SmallBody)
 	if err != nil {
 		return err
 	}
+	arrived := h.now()
 	if (req.Code == "") == req.Ticket.IsZero() {
 		return fault.Fields(fault.Field{Name: "code", Code: "one_of_code_and_ticket"})
 	}
@@ -113,16 +113,15 @@ type LookUpRequest struct {
 
 // HandleLookUp is POST /v1/tickets/{ticket}/admit.
 func (h *Handlers) HandleLookUp(c echo.Context) error {
-	arrived := h.now()
-	in := ScanIn{Arrived: arrived}
+	in := ScanIn{}
 	if err := in.Ticket.UnmarshalText([]byte(c.Param("ticket"))); err != nil {
-		return fault.New(fault.NotFound, "ticket.not_found", "there is no such ticket")
+		return errTicket
 	}
 	req, _, err := wire.Body[LookUpRequest](c, wire.SmallBody)
 	if err != nil {
 		return err
 	}
-	in.Gate, in.People, in.Reason = req.Gate, req.People, req.Reason
+	in.Arrived, in.Gate, in.People, in.Reason = h.now(), req.Gate, req.People, req.Reason
 	return h.judge(c, h.door.LookUp, in)
 }
 
@@ -278,7 +277,9 @@ func ticketOf(f ticket.Facts) *ticketBody {
 		StartsAt: f.Event.StartsAt, EndsAt: f.Event.EndsAt, Venue: f.Event.Venue.ID, VenueName: f.Event.Venue.Name,
 		TimeZone: f.Event.Venue.TimeZone,
 	}
-	if f.Event.ShowNames {
+	if f.Event.Venue.ID != f.Gate.Venue {
+		t.Seat = "" // another house's guests are its own affair
+	} else if f.Event.ShowNames {
 		t.Holder = f.Ticket.Holder
 	}
 	return t

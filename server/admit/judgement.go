@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -27,7 +28,8 @@ const maxReason = 500
 // The scan is judged afresh; the answer is an ordinary one, and still a refusal
 // where the caller may not override it. Faults: those of Scan, and request.fields.
 func (s *Service) Override(ctx context.Context, by session.Caller, in ScanIn) (Answer, error) {
-	if err := in.checkReason(); err != nil {
+	var err error
+	if in.Reason, err = checkReason(in.Reason); err != nil {
 		return Answer{}, err
 	}
 	if !in.Ticket.IsZero() { // no code was shown
@@ -43,7 +45,8 @@ func (s *Service) Override(ctx context.Context, by session.Caller, in ScanIn) (A
 // override may do it, once the guest's identity is checked; the ticket's own rules
 // hold as at any scan. Faults: those of Scan, and request.fields.
 func (s *Service) LookUp(ctx context.Context, by session.Caller, in ScanIn) (Answer, error) {
-	if err := in.checkReason(); err != nil {
+	var err error
+	if in.Reason, err = checkReason(in.Reason); err != nil {
 		return Answer{}, err
 	}
 	if err := by.Require(session.Override, ticket.VenueID{}); err != nil {
@@ -52,17 +55,18 @@ func (s *Service) LookUp(ctx context.Context, by session.Caller, in ScanIn) (Ans
 	return s.Scan(ctx, by, in)
 }
 
-func (in *ScanIn) checkReason() error {
-	in.Reason = strings.TrimSpace(in.Reason)
+// checkReason gives the reason without the white space around it.
+func checkReason(reason string) (string, error) {
+	reason = strings.TrimSpace(reason)
 	switch {
-	case in.Reason == "":
-		return fault.Fields(fault.Field{Name: "reason", Code: "required"})
-	case len(in.Reason) > maxReason:
-		return fault.Fields(fault.Field{Name: "reason", Code: "too_long"})
-	case !utf8.ValidString(in.Reason) || strings.ContainsRune(in.Reason, 0):
-		return fault.Fields(fault.Field{Name: "reason", Code: "control_characters"})
+	case reason == "":
+		return "", fault.Fields(fault.Field{Name: "reason", Code: "required"})
+	case len(reason) > maxReason:
+		return "", fault.Fields(fault.Field{Name: "reason", Code: "too_long"})
+	case !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl):
+		return "", fault.Fields(fault.Field{Name: "reason", Code: "control_characters"})
 	}
-	return nil
+	return reason, nil
 }
 
 // overriding is by what right the caller lets in against a refusal, if he asked to.

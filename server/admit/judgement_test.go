@@ -193,3 +193,43 @@ func TestAReceiptSaysThatTheFirstAnswerWasSeen(t *testing.T) {
 		t.Errorf("after the receipt: %+v", a.FirstUse)
 	}
 }
+
+func TestAnEntryThatSomebodyLeftAgainSinceIsNotTakenBackAlone(t *testing.T) {
+	t.Parallel()
+	h := servertest.NewHouse(t)
+	boss := h.Controller("Olga", session.Supervisor)
+	fair := h.NewEvent("Fair", "Hall", -time.Minute, &client.Policy{Reentry: true})
+	category := h.NewCategory(fair.Event, client.NewCategory{Name: "Day"})
+	phone, id := h.Claimed(fair.Event, client.NewTickets{Category: category.Category})
+	keys := map[string]ticket.Key{"first in": servertest.NewKey(), "out": servertest.NewKey(), "second in": servertest.NewKey()}
+	pass := func(name string, direction ticket.Direction) {
+		h.DB.Shift(t, 11*time.Second) // a new nonce: one proof makes one passage
+		code := phone.Signed(t, id.Ticket, boss.Hold(t))
+		if a := boss.AskAs(t, keys[name], client.Scan{Code: code, Direction: direction}); a.Reason != ticket.Admitted || a.Direction != direction {
+			t.Fatalf("%s: %+v", name, a)
+		}
+		if a := boss.AskAs(t, servertest.NewKey(), client.Scan{Code: code, Direction: direction}); a.Reason != ticket.StaleNonce {
+			t.Errorf("%s by the same proof: %s", name, a.Reason)
+		}
+	}
+	pass("first in", ticket.In)
+	pass("out", ticket.Out)
+	pass("second in", ticket.In)
+	undo := func(name string) error {
+		_, err := boss.Undo(context.Background(), id.Ticket, keys[name], "test")
+		return err
+	}
+	for _, name := range []string{"first in", "out"} {
+		if err := undo(name); !client.IsProblem(err, "undo.left_since") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"second in", "out", "first in"} {
+		if err := undo(name); err != nil {
+			t.Errorf("%s, the latest: %v", name, err)
+		}
+	}
+	if row := h.Row(t, id.Ticket); row.Entries != 0 || row.Inside != 0 || row.Status != ticket.Active {
+		t.Errorf("the ticket: %+v", row)
+	}
+}

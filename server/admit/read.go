@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -62,13 +63,14 @@ type row struct {
 	NonceDevice   *ticket.DeviceID `db:"nonce_device"`
 	NonceIssuedAt *time.Time       `db:"nonce_issued_at"`
 
-	SameAt      *time.Time `db:"same_at"`
-	SameKind    *string    `db:"same_kind"`
-	SamePeople  *int       `db:"same_people"`
-	SameEntries *int       `db:"same_entries"`
-	SameInside  *int       `db:"same_inside"`
-	SameMovedAt *time.Time `db:"same_moved_at"`
-	SameUndone  *bool      `db:"same_undone"`
+	SameAt        *time.Time `db:"same_at"`
+	SameDirection *string    `db:"same_direction"`
+	SameKind      *string    `db:"same_kind"`
+	SamePeople    *int       `db:"same_people"`
+	SameEntries   *int       `db:"same_entries"`
+	SameInside    *int       `db:"same_inside"`
+	SameMovedAt   *time.Time `db:"same_moved_at"`
+	SameUndone    *bool      `db:"same_undone"`
 
 	LastAt         *time.Time       `db:"last_at"`
 	LastGate       *ticket.GateID   `db:"last_gate"`
@@ -81,6 +83,7 @@ type row struct {
 	Overrides      int              `db:"overrides"`
 
 	WalletLive  bool `db:"wallet_live"`
+	ProofUsed   bool `db:"proof_used"`
 	KeyConflict bool `db:"key_conflict"`
 }
 
@@ -94,6 +97,7 @@ func lockAndRead(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, p
 	batch.Queue(readFacts, pgx.NamedArgs{
 		"gate": in.Gate, "ticket": p.ticket, "generation": int16(p.facts.Generation), "key": in.Key,
 		"device": null(by.Device), "person": by.Person, "nonce": p.facts.Nonce,
+		"direction": cmp.Or(in.Direction, ticket.In), "passage": p.passageIf(true),
 	}).Query(func(rows pgx.Rows) (err error) {
 		found, err = pgx.CollectRows(rows, pgx.RowToStructByName[row])
 		return err
@@ -104,7 +108,7 @@ func lockAndRead(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, p
 		return ticket.Facts{}, nil, fmt.Errorf("read the facts: %w", err)
 	case len(found) == 0:
 		return ticket.Facts{}, nil, errGate
-	case found[0].KeyConflict:
+	case found[0].KeyConflict && found[0].TicketID != nil && found[0].SameAt == nil:
 		return ticket.Facts{}, nil, fault.New(fault.Conflict, "scan.key_conflict",
 			"this key was used for another ticket; make a new key for each scan")
 	}
@@ -119,7 +123,7 @@ func (r row) facts() ticket.Facts {
 	f := ticket.Facts{
 		Now:        r.Now,
 		Gate:       ticket.Gate{ID: r.GateID, Name: r.GateName, Venue: r.GateVenue},
-		WalletLive: r.WalletLive, Overrides: r.Overrides,
+		WalletLive: r.WalletLive, ProofUsed: r.ProofUsed, Overrides: r.Overrides,
 	}
 	if r.TicketID == nil {
 		return f
@@ -149,7 +153,7 @@ func (r row) facts() ticket.Facts {
 	}
 	if r.SameAt != nil {
 		f.SameKey = &ticket.Admission{
-			At: *r.SameAt, Kind: ticket.Kind(*r.SameKind), People: *r.SamePeople, Entries: *r.SameEntries,
+			At: *r.SameAt, Direction: ticket.Direction(*r.SameDirection), Kind: ticket.Kind(*r.SameKind), People: *r.SamePeople, Entries: *r.SameEntries,
 			Inside: *r.SameInside, MovedAt: value(r.SameMovedAt), Undone: *r.SameUndone,
 		}
 	}

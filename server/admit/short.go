@@ -13,6 +13,7 @@ import (
 
 	"portillon/server/fault"
 	"portillon/server/pg"
+	"portillon/server/session"
 	"portillon/server/ticket"
 	"portillon/wallet"
 )
@@ -86,9 +87,8 @@ type shortRow struct {
 // giveShort finds six digits that are free at the venue.
 func (s *Service) giveShort(ctx context.Context, tx pgx.Tx, code wallet.Code, venue ticket.VenueID, now time.Time) (string, error) {
 	_, err := tx.Exec(ctx, `
-WITH swept AS (DELETE FROM short_codes WHERE expires_at < @kept_until)
-UPDATE short_codes SET expires_at = @now WHERE ticket_id = @ticket AND expires_at > @now`,
-		pgx.NamedArgs{"kept_until": now.Add(-shortKept), "now": now, "ticket": ticket.ID(code.Ticket)})
+DELETE FROM short_codes WHERE expires_at < @kept_until OR ticket_id = @ticket AND used_at IS NULL`,
+		pgx.NamedArgs{"kept_until": now.Add(-shortKept), "ticket": ticket.ID(code.Ticket)})
 	if err != nil {
 		return "", fmt.Errorf("end the earlier code: %w", err)
 	}
@@ -130,16 +130,18 @@ func digitsOf(text string) (string, bool) {
 	return string(digits), len(digits) == 6
 }
 
-// findShort finds what the digits stand for at the gate's venue, spent or not.
-func (s *Service) findShort(ctx context.Context, tx pgx.Tx, gate ticket.GateID, digits string) (*presented, error) {
+// findShort finds what the digits stand for at the gate's venue, spent or not. What
+// this device admitted by them is found even when they are forgotten: the answer
+// may have been lost.
+func (s *Service) findShort(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, p *presented) error {
 	var venue ticket.VenueID
-	switch err := tx.QueryRow(ctx, `SELECT venue_id FROM gates WHERE id = @gate`, pgx.NamedArgs{"gate": gate}).Scan(&venue); {
+	switch err := tx.QueryRow(ctx, `SELECT venue_id FROM gates WHERE id = @gate`, pgx.NamedArgs{"gate": in.Gate}).Scan(&venue); {
 	case errors.Is(err, pgx.ErrNoRows):
-		return nil, errGate
+		return errGate
 	case err != nil:
-		return nil, fmt.Errorf("find the gate: %w", err)
+		return fmt.Errorf("find the gate: %w", err)
 	}
-	p := presented{verified: true, short: s.hash(venue, digits)}
+	*p = presented{digits: p.digits, verified: true, short: s.hash(venue, p.digits)}
 	p.facts.Signs = ticket.SignsShort
 	var generation int16
 	err := tx.QueryRow(ctx, `
@@ -147,8 +149,15 @@ SELECT ticket_id, generation, nonce, expires_at, used_at IS NOT NULL FROM short_
 		pgx.NamedArgs{"venue": venue, "hash": p.short}).
 		Scan(&p.ticket, &generation, &p.facts.Nonce, &p.facts.Expires, &p.facts.Spent)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
+		err = tx.QueryRow(ctx, `
+SELECT ticket_id, generation FROM admissions
+WHERE key = @key AND kind = 'short' AND device_id IS NOT DISTINCT FROM @device AND person_id = @person LIMIT 1`,
+			pgx.NamedArgs{"key": in.Key, "device": null(by.Device), "person": by.Person}).Scan(&p.ticket, &generation)
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		*p = presented{digits: p.digits, refused: ticket.UnknownNonce}
+		return nil
 	}
 	p.facts.Generation = uint8(generation)
-	return &p, err
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,32 +43,38 @@ type UndoOut struct {
 // undo.reason, scan.not_found, undo.already_undone, undo.not_yours,
 // undo.left_since.
 func (s *Service) Undo(ctx context.Context, by session.Caller, in UndoIn) (UndoOut, error) {
-	in.Reason = strings.TrimSpace(in.Reason)
-	if in.Reason == "" || len(in.Reason) > 500 {
-		return UndoOut{}, fault.Fields(fault.Field{Name: "reason", Code: "required"})
+	err := by.Require(session.Scan, ticket.VenueID{})
+	if err != nil && !by.May(session.Supervise, ticket.VenueID{}) {
+		return UndoOut{}, err
+	}
+	if in.Reason, err = checkReason(in.Reason); err != nil {
+		return UndoOut{}, err
 	}
 	var out UndoOut
-	var venue ticket.VenueID
 	var repeated bool
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	err := pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, lockTicket, pgx.NamedArgs{"ticket": in.Ticket}); err != nil {
-			return fmt.Errorf("lock the ticket: %w", err)
-		}
+	err = pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) (err error) {
 		a, err := readAdmission(ctx, tx, in)
 		if err != nil {
 			return err
 		}
-		venue = a.Venue
-		if err := by.Require(session.Scan, venue); err != nil && !by.May(session.Supervise, venue) {
-			return err
+		if !by.May(session.Scan, a.Venue) {
+			if err := by.Require(session.Supervise, a.Venue); err != nil {
+				return err
+			}
 		}
 		if _, repeated, err = repeat.Find(ctx, tx, by, in.Call); err != nil {
 			return err
 		}
 		if repeated {
 			out, err = readUndone(ctx, tx, in)
+			return err
+		}
+		if _, err := tx.Exec(ctx, lockTicket, pgx.NamedArgs{"ticket": in.Ticket}); err != nil {
+			return fmt.Errorf("lock the ticket: %w", err)
+		}
+		if a, err = readAdmission(ctx, tx, in); err != nil { // as it is under the lock
 			return err
 		}
 		if err := mayUndo(by, a); err != nil {
@@ -94,12 +99,15 @@ type admissionRow struct {
 	Event     ticket.EventID
 	Venue     ticket.VenueID
 	UndoneAt  *time.Time
+	Passed    bool // somebody passed the other way with this ticket since
 }
 
 func readAdmission(ctx context.Context, tx pgx.Tx, in UndoIn) (admissionRow, error) {
 	rows, err := tx.Query(ctx, `
 SELECT portillon_now() AS now, a.at, a.person_id AS person, a.direction, a.people, a.gate_id AS gate,
-  a.event_id AS event, e.venue_id AS venue, u.at AS undone_at
+  a.event_id AS event, e.venue_id AS venue, u.at AS undone_at,
+  EXISTS (SELECT FROM admissions o WHERE o.ticket_id = a.ticket_id AND o.direction <> a.direction AND o.at > a.at
+    AND NOT EXISTS (SELECT FROM undos x WHERE x.ticket_id = o.ticket_id AND x.key = o.key)) AS passed
 FROM admissions a JOIN events e ON e.id = a.event_id
 LEFT JOIN undos u ON u.ticket_id = a.ticket_id AND u.key = a.key
 WHERE a.ticket_id = @ticket AND a.key = @key`, pgx.NamedArgs{"ticket": in.Ticket, "key": in.Key})
@@ -118,6 +126,8 @@ func mayUndo(by session.Caller, a admissionRow) error {
 	case a.UndoneAt != nil:
 		return fault.New(fault.Conflict, "undo.already_undone", "this entry was taken back before; scan the ticket again to let the guest in").
 			Fact("at", a.UndoneAt.UTC())
+	case a.Passed:
+		return leftSince()
 	case by.May(session.Supervise, a.Venue):
 		return nil
 	case a.Person != by.Person:
@@ -126,6 +136,10 @@ func mayUndo(by session.Caller, a admissionRow) error {
 		return fault.New(fault.Forbidden, "undo.too_late", "this was more than 15 minutes ago; call a supervisor")
 	}
 	return nil
+}
+
+func leftSince() error {
+	return fault.New(fault.Conflict, "undo.left_since", "somebody has passed the other way with this ticket since; take that back first")
 }
 
 func takeBack(ctx context.Context, tx pgx.Tx, by session.Caller, in UndoIn, a admissionRow) (UndoOut, error) {
@@ -142,7 +156,7 @@ VALUES (@ticket, @key, @at, @device, @person, @reason)`, pgx.NamedArgs{
 		"ticket": in.Ticket, "at": a.Now, "people": a.People, "in": a.Direction == ticket.In,
 	}).Scan(&out.Status, &out.Entries, &out.Inside)
 	if pg.Constraint(err) == "tickets_inside_check" || pg.Constraint(err) == "tickets_entries_check" {
-		return out, fault.New(fault.Conflict, "undo.left_since", "somebody has passed with this ticket since; undo that first")
+		return out, leftSince()
 	}
 	if err != nil {
 		return out, fmt.Errorf("give the entry back: %w", err)

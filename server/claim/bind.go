@@ -166,15 +166,14 @@ func lockTickets(ctx context.Context, tx pgx.Tx, code string, keys []boundKey) (
 		ids[i] = k.ticket
 	}
 	var now time.Time
-	if _, err := findLink(ctx, tx, code); err != nil { // a stranger locks nothing
+	l, err := findLink(ctx, tx, code)
+	if err != nil { // a stranger locks nothing
 		return nil, now, err
 	}
-	if _, err := tx.Exec(ctx, `SELECT id FROM tickets WHERE id = ANY(@tickets) ORDER BY id FOR NO KEY UPDATE`,
-		pgx.NamedArgs{"tickets": ids}); err != nil {
-		return nil, now, fmt.Errorf("lock the tickets: %w", err)
+	if err := l.lock(ctx, tx, ids); err != nil {
+		return nil, now, err
 	}
-	l, err := findLink(ctx, tx, code)
-	if err != nil {
+	if l, err = findLink(ctx, tx, code); err != nil {
 		return nil, now, err
 	}
 	all, err := l.tickets(ctx, tx)

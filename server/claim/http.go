@@ -6,6 +6,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"portillon/server/session"
+	"portillon/server/useragent"
 	"portillon/server/wire"
 )
 
@@ -40,7 +41,7 @@ func (s *Service) HandleClaim(c echo.Context) error {
 		return err
 	}
 	out, err := s.Claim(c.Request().Context(), session.From(c), In{
-		Code: in.Code, Keys: in.Keys, Browser: browserOf(c.Request().UserAgent()),
+		Code: in.Code, Keys: in.Keys, Browser: useragent.Name(c.Request().UserAgent()),
 	})
 	if err != nil {
 		return err

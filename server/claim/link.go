@@ -54,11 +54,29 @@ FROM claim_codes c LEFT JOIN orders o ON o.id = c.order_id WHERE c.hash = @hash`
 
 // tickets are those that the link may claim now, by number.
 func (l link) tickets(ctx context.Context, tx pgx.Tx) ([]bindable, error) {
-	if l.order != nil {
-		return collectTickets(ctx, tx, `t.order_id = @order AND t.claim_serial = 0`, pgx.NamedArgs{"order": *l.order})
+	condition, args := l.condition()
+	return collectTickets(ctx, tx, condition, args)
+}
+
+// lock locks those of the tickets that the link may claim, in the order of their
+// ids. Others are not touched: whoever has one link must not keep a gate waiting
+// for somebody else's ticket.
+func (l link) lock(ctx context.Context, tx pgx.Tx, ids []ticket.ID) error {
+	condition, args := l.condition()
+	args["tickets"] = ids
+	_, err := tx.Exec(ctx, `SELECT t.id FROM tickets t WHERE t.id = ANY(@tickets) AND `+condition+` ORDER BY t.id FOR NO KEY UPDATE`, args)
+	if err != nil {
+		return fmt.Errorf("lock the tickets: %w", err)
 	}
-	return collectTickets(ctx, tx, `t.id = @ticket AND t.claim_serial = @serial`,
-		pgx.NamedArgs{"ticket": *l.ticket, "serial": l.serial})
+	return nil
+}
+
+// condition is which tickets t the link may claim.
+func (l link) condition() (string, pgx.NamedArgs) {
+	if l.order != nil {
+		return `t.order_id = @order AND t.claim_serial = 0`, pgx.NamedArgs{"order": *l.order}
+	}
+	return `t.id = @ticket AND t.claim_serial = @serial`, pgx.NamedArgs{"ticket": *l.ticket, "serial": l.serial}
 }
 
 func errEnded() *fault.Error {

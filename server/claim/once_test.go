@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"portillon/server/pgtest"
+	"portillon/server/ticket"
 	"portillon/wallet"
 )
 
@@ -154,4 +156,34 @@ func TestTwoOrdersThatOverlapInOppositeOrderDoNotBlockEachOther(t *testing.T) {
 	if won != [2]int{201, 409} && won != [2]int{409, 201} {
 		t.Fatalf("%v", won)
 	}
+}
+
+func TestALinkCannotHoldUpTicketsThatAreNotItsOwn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 2)
+	other := served(t, h.db, 1, "http://127.0.0.1")
+	again := h.reissue(t, h.tickets[1])
+	b := h.browser()
+	challenge := challengeIn(b.open(t, h.code))
+	gate, err := h.db.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = gate.Rollback(context.Background()) })
+	if _, err := gate.Exec(t.Context(), `SELECT id FROM tickets WHERE id = ANY($1) FOR NO KEY UPDATE`,
+		[]ticket.ID{other.tickets[0], h.tickets[1]}); err != nil {
+		t.Fatal(err)
+	}
+	// To wait for the gate would end with the lock's timeout.
+	for name, id := range map[string]ticket.ID{"of another order": other.tickets[0], "of a newer link": h.tickets[1]} {
+		a := b.send(t, h.code, b.signed(t, id, challenge, h.code))
+		if field, _ := a.field(); a.status != 400 || a.code() != "request.fields" || field != "keys[0].ticket" {
+			t.Errorf("a ticket %s: %d %v", name, a.status, a.body)
+		}
+	}
+	a := b.send(t, again, b.signed(t, h.tickets[0], challenge, again))
+	if field, _ := a.field(); a.status != 400 || field != "keys[0].ticket" {
+		t.Errorf("a ticket of the older link: %d %v", a.status, a.body)
+	}
+	want(t, "the link's own ticket", b.send(t, h.code, b.signed(t, h.tickets[0], challenge, h.code)), 201, "")
 }

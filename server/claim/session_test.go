@@ -164,22 +164,3 @@ func TestWhatLapsedIsSweptByTheNextOne(t *testing.T) {
 		t.Fatalf("%d challenges and %d sessions are kept", challenges, sessions)
 	}
 }
-
-func TestABrowserIsToldInTwoWords(t *testing.T) {
-	t.Parallel()
-	for agent, want := range map[string]string{
-		iPhone: "Safari, iPhone",
-		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Mobile Safari/537.36":                             "Chrome, Android",
-		"Mozilla/5.0 (Linux; Android 13; SAMSUNG SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/23.0 Chrome/115.0 Mobile Safari/537": "Samsung Internet, Android",
-		"Mozilla/5.0 (Android 14; Mobile; rv:131.0) Gecko/131.0 Firefox/131.0":                                                                        "Firefox, Android",
-		"Mozilla/5.0 (iPad; CPU OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/130.0 Mobile/15E148 Safari/604.1":               "Chrome, iPad",
-		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36 Edg/130.0":                   "Edge, Windows",
-		"portillon/1.0": "Portillon",
-		"curl/8.0":      "",
-		"":              "",
-	} {
-		if got := browserOf(agent); got != want {
-			t.Errorf("%s: %q, want %q", agent, got, want)
-		}
-	}
-}

@@ -26,7 +26,6 @@ const (
 	NotFound                    // there is no such thing, or not for you: 404
 	Conflict                    // the thing is not in the state for it: 409
 	Gone                        // it was there and has lapsed: 410
-	TooLarge                    // the body is over its limit: 413
 	TooMany                     // slow down: 429
 	Unavailable                 // nobody knows yet, repeat with the same key: 503
 )

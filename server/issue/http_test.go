@@ -219,7 +219,7 @@ func TestARequestThatDoesNotFitIsRefusedWithItsCode(t *testing.T) {
 		{400, "POST", "/venues", `{"name":"x","timezone":"UTC"}`, "request.body"},
 		{400, "POST", "/venues", ``, "request.body"},
 		{400, "POST", "/events", `{"venue":"x"}`, "request.body"},
-		{413, "POST", "/venues", `{"name":"` + strings.Repeat("x", 5000) + `"}`, "request.too_large"},
+		{400, "POST", "/venues", `{"name":"` + strings.Repeat("x", 5000) + `"}`, "request.too_large"},
 		{404, "GET", "/venues/main", "", "venue.not_found"},
 		{404, "GET", "/events/" + uuid.NewString(), "", "event.not_found"},
 		{404, "GET", "/tickets/" + uuid.NewString(), "", "ticket.not_found"},

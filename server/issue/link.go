@@ -111,17 +111,32 @@ func (s *Service) Print(ctx context.Context, by session.Caller, call repeat.Call
 	if err := s.ring.Refresh(ctx); err != nil {
 		return Printed{}, err
 	}
-	repeated, err := s.perform(ctx, by, call, id, reason, act{
+	done, err := s.perform(ctx, by, call, id, reason, act{
 		name: "ticket.print", right: session.Issue, reasonless: true,
 		do: bindToPaper,
 	})
 	if err != nil {
 		return Printed{}, err
 	}
-	if !repeated {
+	if !done.repeated {
 		s.tell(ctx, id, newsMoved)
 	}
-	return s.printed(ctx, id)
+	generation, err := s.printedBy(ctx, id, done.act)
+	if err != nil {
+		return Printed{}, err
+	}
+	return s.printed(ctx, id, generation)
+}
+
+// printedBy is the generation that an act of printing made.
+func (s *Service) printedBy(ctx context.Context, id ticket.ID, act uuid.UUID) (generation int, err error) {
+	err = s.pool.QueryRow(ctx, `
+SELECT (details->>'generation')::integer FROM audit WHERE ticket_id = @id AND subject_id = @act AND act = 'ticket.print'`,
+		pgx.NamedArgs{"id": id, "act": act}).Scan(&generation)
+	if err != nil {
+		return 0, fmt.Errorf("read what was printed: %w", err)
+	}
+	return generation, nil
 }
 
 func bindToPaper(ctx context.Context, tx pgx.Tx, t locked) (map[string]any, error) {
@@ -143,15 +158,16 @@ func bindToPaper(ctx context.Context, tx pgx.Tx, t locked) (map[string]any, erro
 	return map[string]any{"generation": t.generation + 1}, nil
 }
 
-// printed signs the paper code of the ticket's generation. Nothing of it is
+// printed signs the paper code of that generation, if it is still the ticket's: a
+// newer paper is somebody else's, who would have it twice. Nothing of a code is
 // stored: a repeated call signs once more.
-func (s *Service) printed(ctx context.Context, id ticket.ID) (Printed, error) {
+func (s *Service) printed(ctx context.Context, id ticket.ID, generation int) (Printed, error) {
 	t, err := readTicket(ctx, s.pool, id)
 	if err != nil {
 		return Printed{}, err
 	}
-	if t.Claim != claimPaper {
-		return Printed{}, fault.New(fault.Conflict, "ticket.moved", "the ticket has moved to a phone since it was printed")
+	if t.Claim != claimPaper || t.Generation != generation {
+		return Printed{}, fault.New(fault.Conflict, "ticket.moved", "the ticket has moved to a phone or newer paper since this was printed; print it again if it is to be on paper")
 	}
 	code, err := s.ring.SignPaper(wallet.KeyID{Ticket: id.UUID(), Generation: uint8(t.Generation)}, t.Event.UUID())
 	if err != nil {

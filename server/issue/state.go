@@ -38,31 +38,39 @@ type act struct {
 	do         func(ctx context.Context, tx pgx.Tx, t locked) (details map[string]any, err error)
 }
 
-// perform does the act once a key and reports whether it was done before.
-func (s *Service) perform(ctx context.Context, by session.Caller, call repeat.Call, id ticket.ID, reason string, a act) (repeated bool, err error) {
+// performed says which act was done, by the subject of its audit row, and whether
+// a call before this one did it.
+type performed struct {
+	act      uuid.UUID
+	repeated bool
+}
+
+// perform does the act once a key.
+func (s *Service) perform(ctx context.Context, by session.Caller, call repeat.Call, id ticket.ID, reason string, a act) (done performed, err error) {
 	if err := s.mayTicket(ctx, by, a.right, id); err != nil {
-		return false, err
+		return done, err
 	}
 	var c checks
 	if reason = c.text("reason", reason, maxReason); reason == "" && !a.reasonless {
 		c.add("reason", required)
 	}
 	if err := c.err(); err != nil {
-		return false, err
+		return done, err
 	}
-	_, repeated, err = s.once(ctx, by, call, func(ctx context.Context, tx pgx.Tx) (uuid.UUID, error) {
+	done.act, done.repeated, err = s.once(ctx, by, call, func(ctx context.Context, tx pgx.Tx) (uuid.UUID, error) {
 		t, err := lockTicket(ctx, tx, id)
 		if err != nil {
-			return id.UUID(), err
+			return uuid.Nil, err
 		}
 		details, err := a.do(ctx, tx, t)
 		if err != nil {
-			return id.UUID(), err
+			return uuid.Nil, err
 		}
-		return id.UUID(), audit.Write(ctx, tx, by,
-			audit.Act{Name: a.name, Venue: t.venue, Event: t.event, Ticket: id, Reason: reason, Details: details})
+		this := uuid.New()
+		return this, audit.Write(ctx, tx, by,
+			audit.Act{Name: a.name, Venue: t.venue, Event: t.event, Ticket: id, Subject: this, Reason: reason, Details: details})
 	})
-	return repeated, err
+	return done, err
 }
 
 // mayTicket: a ticket's venue never changes, so the right is checked without the
@@ -123,11 +131,11 @@ func setStatus(ctx context.Context, tx pgx.Tx, t locked, status ticket.Status) (
 // change performs an act that changes the status, and tells the wallets.
 func (s *Service) change(ctx context.Context, by session.Caller, call repeat.Call, id ticket.ID, reason, news string, a act) (Ticket, error) {
 	a.right = session.Issue
-	repeated, err := s.perform(ctx, by, call, id, reason, a)
+	done, err := s.perform(ctx, by, call, id, reason, a)
 	if err != nil {
 		return Ticket{}, err
 	}
-	if !repeated {
+	if !done.repeated {
 		s.tell(ctx, id, news)
 	}
 	return s.ticketWithLife(ctx, id)

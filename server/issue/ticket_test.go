@@ -227,11 +227,15 @@ func TestPrintingMovesTheTicketOntoPaper(t *testing.T) {
 	if want := []string{"moved " + id.String()}; !slices.Equal(p.told, want) {
 		t.Errorf("the wallets were told %q", p.told)
 	}
-	p.verifyPaper(must(p.s.Print(t.Context(), p.admin, repeat.Call{}, id, ""))(t), id, 3)
+	newer := calling("ticket.print")
+	p.verifyPaper(must(p.s.Print(t.Context(), p.admin, newer, id, ""))(t), id, 3)
+	_, err := p.s.Print(t.Context(), p.admin, call, id, "no phone")
+	wantFault(t, err, "ticket.moved")
+	p.verifyPaper(must(p.s.Print(t.Context(), p.admin, newer, id, ""))(t), id, 3)
 
 	p.exec(`INSERT INTO claims (ticket_id, generation, kind, public_key) VALUES ($1, 4, 'phone', decode(repeat('00', 64), 'hex'))`, id)
 	p.exec(`UPDATE tickets SET generation = 4 WHERE id = $1`, id)
-	_, err := p.s.Print(t.Context(), p.admin, call, id, "no phone")
+	_, err = p.s.Print(t.Context(), p.admin, newer, id, "")
 	wantFault(t, err, "ticket.moved")
 }
 

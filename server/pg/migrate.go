@@ -21,7 +21,7 @@ var (
 	// ErrSchemaNewer means that a later portillon has changed this database.
 	ErrSchemaNewer = errors.New("the database was changed by a newer version of portillon: run that version, or restore a backup from before the change")
 	// ErrSchemaOlder means that migrations are waiting.
-	ErrSchemaOlder = errors.New("the database lacks migrations of this version: run portillon migrate")
+	ErrSchemaOlder = errors.New("the database lacks migrations of this version: \"portillon migrate up\" applies them, and \"portillon serve\" when it starts")
 )
 
 // MigrationsTable is where goose keeps what was applied.

@@ -40,7 +40,6 @@ var statuses = map[fault.Kind]int{
 	fault.NotFound:        http.StatusNotFound,
 	fault.Conflict:        http.StatusConflict,
 	fault.Gone:            http.StatusGone,
-	fault.TooLarge:        http.StatusRequestEntityTooLarge,
 	fault.TooMany:         http.StatusTooManyRequests,
 	fault.Unavailable:     http.StatusServiceUnavailable,
 }

@@ -1,8 +1,8 @@
 // Package repeat makes creating calls repeatable: what a caller made under an
 // Idempotency-Key is found again by the same caller with the same key, so that a
-// lost answer costs nothing. It promises that one key makes one thing, and that
-// no answer is stored: the second answer is made anew from the thing. It does
-// not know what the thing is.
+// lost answer costs nothing. It promises that one key makes one thing for at least
+// a week, or for good when it is the operator's own, and that no answer is stored:
+// the second answer is made anew from the thing. It does not know what the thing is.
 package repeat
 
 import (
@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -26,7 +27,8 @@ type Call struct {
 }
 
 // Hash is the SHA-256 of what was asked for; a key that comes again with
-// another body is a mistake of the caller.
+// another body is a mistake of the caller. It is stored: leave passwords out of
+// the body, which a plain hash would give away.
 func Hash(body []byte) [32]byte { return sha256.Sum256(body) }
 
 // Find looks for what the caller made with this key, and otherwise takes the key
@@ -69,6 +71,22 @@ VALUES (@actor, @key, @act, @hash, @resource)`,
 		pgx.NamedArgs{"actor": actor(by), "key": call.Key, "act": call.Act, "hash": call.Hash[:], "resource": resource})
 	if err != nil {
 		return fmt.Errorf("record the key: %w", err)
+	}
+	return sweep(ctx, tx)
+}
+
+// kept is how long a key is known: longer than anybody repeats a call.
+const kept = 7 * 24 * time.Hour
+
+// sweep forgets old keys. The operator's are kept: they are few, and whoever sets
+// a house up by commands with keys runs them again months later.
+func sweep(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `
+DELETE FROM repeats WHERE (actor, key) IN (
+  SELECT actor, key FROM repeats WHERE actor <> 'operator' AND at < portillon_now() - @kept::interval
+  ORDER BY at LIMIT 100 FOR UPDATE SKIP LOCKED)`, pgx.NamedArgs{"kept": kept})
+	if err != nil {
+		return fmt.Errorf("sweep the keys: %w", err)
 	}
 	return nil
 }

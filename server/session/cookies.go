@@ -78,6 +78,17 @@ func (s *Service) save(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
+// prolong stores the context's session for another idle time. It goes on only if
+// nobody has ended it since this request loaded it: a request that overlaps a
+// sign-out must not bring the session back.
+func (s *Service) prolong(ctx context.Context, w http.ResponseWriter) (goesOn bool, err error) {
+	err = s.save(context.WithValue(ctx, prolonging{}, true), w)
+	if errors.Is(err, errEnded) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // renew changes the token of the context's session after the password changed:
 // the session goes on under the new stamp, all the person's others end.
 func (s *Service) renew(ctx context.Context, w http.ResponseWriter, stamp []byte) error {
@@ -137,13 +148,28 @@ func (k store) FindCtx(ctx context.Context, token string) ([]byte, bool, error) 
 	return data, err == nil, err
 }
 
+// prolonging marks the context of a commit that only prolongs: scs has one
+// Commit for that and for a new session.
+type prolonging struct{}
+
+// errEnded: the session to prolong is not there any more.
+var errEnded = errors.New("the session has ended")
+
 // CommitCtx stores a session until the expiry, which is by the process's clock.
 func (k store) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
+	args := pgx.NamedArgs{"token": token, "data": data, "left": expiry.Sub(k.now())}
+	if ctx.Value(prolonging{}) != nil {
+		updated, err := k.pool.Exec(ctx, `
+UPDATE sessions SET data = @data, expiry = portillon_now() + @left::interval WHERE token = @token`, args)
+		if err == nil && updated.RowsAffected() == 0 {
+			return errEnded
+		}
+		return err
+	}
 	_, err := k.pool.Exec(ctx, `
 INSERT INTO sessions (token, data, expiry)
 VALUES (@token, @data, portillon_now() + @left::interval)
-ON CONFLICT (token) DO UPDATE SET data = EXCLUDED.data, expiry = EXCLUDED.expiry`,
-		pgx.NamedArgs{"token": token, "data": data, "left": expiry.Sub(k.now())})
+ON CONFLICT (token) DO UPDATE SET data = EXCLUDED.data, expiry = EXCLUDED.expiry`, args)
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"portillon/server/pg"
 	"portillon/server/seal"
 	"portillon/server/ticket"
+	"portillon/server/useragent"
 )
 
 // Named is a person by name.
@@ -198,7 +199,7 @@ func toDevice(row pgx.CollectableRow) (PairedDevice, error) {
 	var person *ticket.PersonID
 	var name, userAgent string
 	err := row.Scan(&d.Device, &d.Name, &d.Venue, &userAgent, &d.PairedAt, &person, &name, &d.SignedOnAt, &d.RevokedAt)
-	d.Browser, d.PairedAt, d.SignedOnAt, d.RevokedAt = browser(userAgent), stored(d.PairedAt), storedOrNil(d.SignedOnAt), storedOrNil(d.RevokedAt)
+	d.Browser, d.PairedAt, d.SignedOnAt, d.RevokedAt = useragent.Name(userAgent), stored(d.PairedAt), storedOrNil(d.SignedOnAt), storedOrNil(d.RevokedAt)
 	if person != nil {
 		d.Person = &Named{*person, name}
 	}

@@ -50,7 +50,7 @@ func TestABrowserIsPairedWhenTheDeskSaysThatItIsTheOne(t *testing.T) {
 		t.Errorf("a lost answer is repeated as %s after %s", again.raw, first.raw)
 	}
 	h.opens(h.browser(), code).want(t, http.StatusConflict, "pairing.already_opened")
-	if seen := admin.get(path); seen.text("state") != "opened" || seen.text("browser") != "Chrome on Android" || seen.text("opened_at") == "" {
+	if seen := admin.get(path); seen.text("state") != "opened" || seen.text("browser") != "Chrome, Android" || seen.text("opened_at") == "" {
 		t.Errorf("the desk sees %s", seen.raw)
 	}
 	collect := func() reply { return phone.post("/v1/pairings/collect", object{"collect": first.text("collect")}) }

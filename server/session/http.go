@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -39,13 +40,18 @@ type SignInLinkRequest struct {
 	Code string `json:"code"`
 }
 
-// HandleSignInLink is POST /v1/session/link.
+// HandleSignInLink is POST /v1/session/link. With an Idempotency-Key it may be
+// sent again for a minute, should its answer be lost.
 func (s *Service) HandleSignInLink(c echo.Context) error {
 	body, _, err := wire.Body[SignInLinkRequest](c, wire.SmallBody)
 	if err != nil {
 		return err
 	}
-	in, err := s.signInByLink(c.Request().Context(), body.Code, From(c).RequestID)
+	key, err := wire.Key(c)
+	if err != nil {
+		return err
+	}
+	in, err := s.signInByLink(c.Request().Context(), body.Code, key, From(c).RequestID)
 	if err != nil {
 		return err
 	}
@@ -150,17 +156,19 @@ type AddPersonRequest struct {
 
 // HandleAddPerson is POST /v1/people.
 func (s *Service) HandleAddPerson(c echo.Context) error {
-	body, raw, err := wire.Body[AddPersonRequest](c, wire.SmallBody)
+	body, _, err := wire.Body[AddPersonRequest](c, wire.SmallBody)
 	if err != nil {
 		return err
 	}
-	call, err := wire.Call(c, "person", raw)
+	in := PersonIn{Name: body.Name, Email: body.Email, Password: body.Password, Grants: body.Grants}
+	asked, err := json.Marshal(in.Asked())
 	if err != nil {
 		return err
 	}
-	person, err := s.AddPerson(c.Request().Context(), From(c), PersonIn{
-		Name: body.Name, Email: body.Email, Password: body.Password, Grants: body.Grants, Repeat: call,
-	})
+	if in.Repeat, err = wire.Call(c, "person", asked); err != nil {
+		return err
+	}
+	person, err := s.AddPerson(c.Request().Context(), From(c), in)
 	return answer(c, http.StatusCreated, person, err)
 }
 

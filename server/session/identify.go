@@ -186,10 +186,12 @@ func (s *Service) byCookie(c echo.Context) (Caller, error) {
 	if err != nil || by.Kind == NoOne || !bytes.Equal(present, s.cookies.GetBytes(ctx, keyStamp)) {
 		return Caller{Kind: NoOne}, err
 	}
-	c.SetRequest(r.WithContext(ctx))
 	if s.now().Sub(time.Unix(s.cookies.GetInt64(ctx, keySeen), 0)) > prolongAfter {
-		return by, s.save(ctx, c.Response())
+		if goesOn, err := s.prolong(ctx, c.Response()); err != nil || !goesOn {
+			return Caller{Kind: NoOne}, err
+		}
 	}
+	c.SetRequest(r.WithContext(ctx))
 	return by, nil
 }
 

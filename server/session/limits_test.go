@@ -149,19 +149,3 @@ func TestAHouseholdHasOneAddress(t *testing.T) {
 		}
 	}
 }
-
-func TestABrowserIsNamedInAFewWords(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"": "",
-		"Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36":                   "Chrome on Android",
-		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1": "Safari on iPhone",
-		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0":           "Edge on Windows",
-		"Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0":                                                                  "Firefox on Linux",
-		"Go-http-client/1.1": "a browser",
-	} {
-		if got := browser(in); got != want {
-			t.Errorf("browser(%q) = %q, want %q", in, got, want)
-		}
-	}
-}

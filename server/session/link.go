@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"portillon/server/audit"
@@ -73,34 +74,76 @@ INSERT INTO one_time_links (hash, person_id, expires_at) VALUES (@hash, @person,
 	if err != nil {
 		return fmt.Errorf("make the link: %w", err)
 	}
+	return sweepLinks(ctx, tx)
+}
+
+// sweepLinks forgets links that ended long ago; until then they say how.
+func sweepLinks(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `
+DELETE FROM one_time_links WHERE hash IN (
+  SELECT hash FROM one_time_links WHERE least(expires_at, used_at) < portillon_now() - @kept::interval
+  ORDER BY least(expires_at, used_at) LIMIT 100 FOR UPDATE SKIP LOCKED)`, pgx.NamedArgs{"kept": endedKept})
+	if err != nil {
+		return fmt.Errorf("sweep the links: %w", err)
+	}
 	return nil
 }
 
-// useLink uses a one-time link up. Of two who send it at once one wins. Faults:
-// link.unknown, link.used, link.expired.
-func useLink(ctx context.Context, tx pgx.Tx, code string) (known, error) {
-	hash := seal.Hash(strings.TrimPrefix(strings.TrimSpace(code), "s."))
-	var k known
-	err := tx.QueryRow(ctx, `
-UPDATE one_time_links l SET used_at = portillon_now() FROM people p
+// useLink uses a one-time link up. Of two who send it at once one wins. Whoever
+// used it gets in again (again is true) with the same key within linkAgain, since
+// the answer with his cookie may have been lost; the zero key repeats nothing.
+// Faults: link.unknown, link.used, link.expired.
+func useLink(ctx context.Context, tx pgx.Tx, code string, key uuid.UUID) (k known, again bool, err error) {
+	args := pgx.NamedArgs{
+		"hash": seal.Hash(strings.TrimPrefix(strings.TrimSpace(code), "s.")), "key": keyHash(key), "again": linkAgain,
+	}
+	k, found, err := linkedPerson(ctx, tx, `
+UPDATE one_time_links l SET used_at = portillon_now(), used_key = @key FROM people p
 WHERE l.hash = @hash AND l.used_at IS NULL AND l.expires_at > portillon_now()
   AND p.id = l.person_id AND p.disabled_at IS NULL
-RETURNING p.id, p.name, p.password_hash`, pgx.NamedArgs{"hash": hash}).Scan(&k.id, &k.name, &k.password)
-	if err == nil {
-		return k, nil
+RETURNING p.id, p.name, p.password_hash`, args)
+	if found || err != nil {
+		return k, false, err
 	}
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return known{}, fmt.Errorf("use the link: %w", err)
+	// In a statement of its own: it sees what a use that was waited for has written.
+	k, found, err = linkedPerson(ctx, tx, `
+SELECT p.id, p.name, p.password_hash FROM one_time_links l JOIN people p ON p.id = l.person_id AND p.disabled_at IS NULL
+WHERE l.hash = @hash AND l.used_key = @key AND l.used_at > portillon_now() - @again::interval`, args)
+	if found || err != nil {
+		return k, true, err
 	}
+	return known{}, false, whyNoLink(ctx, tx, args)
+}
+
+func linkedPerson(ctx context.Context, tx pgx.Tx, query string, args pgx.NamedArgs) (k known, found bool, err error) {
+	err = tx.QueryRow(ctx, query, args).Scan(&k.id, &k.name, &k.password)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return known{}, false, nil
+	}
+	if err != nil {
+		return known{}, false, fmt.Errorf("use the link: %w", err)
+	}
+	return k, true, nil
+}
+
+// keyHash is what is kept of a key: with the link's secret it lets somebody in.
+func keyHash(key uuid.UUID) []byte {
+	if key == uuid.Nil {
+		return nil
+	}
+	return seal.Hash(key.String())
+}
+
+func whyNoLink(ctx context.Context, tx pgx.Tx, args pgx.NamedArgs) error {
 	var used bool
-	err = tx.QueryRow(ctx, `SELECT used_at IS NOT NULL FROM one_time_links WHERE hash = @hash`, pgx.NamedArgs{"hash": hash}).Scan(&used)
+	err := tx.QueryRow(ctx, `SELECT used_at IS NOT NULL FROM one_time_links WHERE hash = @hash`, args).Scan(&used)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return known{}, fault.New(fault.NotFound, "link.unknown", "this link is not one of ours; copy it whole")
+		return fault.New(fault.NotFound, "link.unknown", "this link is not one of ours, or lapsed long ago; copy it whole, or ask an admin for another one")
 	case err != nil:
-		return known{}, fmt.Errorf("look the link up: %w", err)
+		return fmt.Errorf("look the link up: %w", err)
 	case used:
-		return known{}, fault.New(fault.Gone, "link.used", "this link has been used; ask an admin for another one")
+		return fault.New(fault.Gone, "link.used", "this link has been used; ask an admin for another one")
 	}
-	return known{}, fault.New(fault.Gone, "link.expired", "this link has lapsed; ask an admin for another one")
+	return fault.New(fault.Gone, "link.expired", "this link has lapsed; ask an admin for another one")
 }

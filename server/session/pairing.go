@@ -15,6 +15,7 @@ import (
 	"portillon/server/repeat"
 	"portillon/server/seal"
 	"portillon/server/ticket"
+	"portillon/server/useragent"
 )
 
 // PairingState is how far a pairing has come.
@@ -114,7 +115,7 @@ func (p pairing) state() PairingState {
 
 func (p pairing) show() Pairing {
 	return Pairing{
-		Pairing: p.id, Venue: p.venue, State: p.state(), DeviceName: p.name, Browser: browser(p.userAgent),
+		Pairing: p.id, Venue: p.venue, State: p.state(), DeviceName: p.name, Browser: useragent.Name(p.userAgent),
 		OpenedAt: storedOrNil(p.openedAt), ExpiresAt: stored(p.expiresAt), Device: orZero(p.device),
 	}
 }
@@ -175,12 +176,27 @@ VALUES (@pairing, @venue, @hash, @person, portillon_now() + @ttl::interval, @una
 	if err != nil {
 		return fmt.Errorf("make the pairing: %w", err)
 	}
+	if err := sweepPairings(ctx, tx); err != nil {
+		return err
+	}
 	if err := repeat.Made(ctx, tx, by, in.Repeat, id); err != nil {
 		return err
 	}
 	return audit.Write(ctx, tx, by, audit.Act{
 		Name: "pairing.create", Venue: in.Venue, Subject: id, Details: map[string]any{"unattended": in.Unattended},
 	})
+}
+
+// sweepPairings forgets pairings that ended long ago; the devices stay.
+func sweepPairings(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `
+DELETE FROM pairings WHERE id IN (
+  SELECT id FROM pairings WHERE expires_at < portillon_now() - @kept::interval
+  ORDER BY expires_at LIMIT 100 FOR UPDATE SKIP LOCKED)`, pgx.NamedArgs{"kept": endedKept})
+	if err != nil {
+		return fmt.Errorf("sweep the pairings: %w", err)
+	}
+	return nil
 }
 
 // ShowPairing tells the desk how far a pairing has come. Faults:

@@ -14,6 +14,7 @@ import (
 	"portillon/server/pg"
 	"portillon/server/seal"
 	"portillon/server/ticket"
+	"portillon/server/useragent"
 )
 
 // OpenPairingIn is what a browser sends that opened a pairing link. Key is its
@@ -44,7 +45,7 @@ func (s *Service) OpenPairing(ctx context.Context, in OpenPairingIn) (OpenedPair
 		in.Key = uuid.New() // nobody can repeat this one
 	}
 	if in.Name == "" {
-		in.Name = browser(in.UserAgent)
+		in.Name = useragent.Name(in.UserAgent)
 	}
 	if in.Name == "" {
 		in.Name = "Gate device"

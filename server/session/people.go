@@ -42,6 +42,22 @@ type PersonIn struct {
 	Repeat   repeat.Call
 }
 
+// AskedPerson is a PersonIn as far as an Idempotency-Key stands for it. It says
+// whether there is a password, not which: everything else is easily known, so
+// that a plain hash of all of it could be tried against billions of passwords a
+// second, past the slow hash that guards them.
+type AskedPerson struct {
+	Name     string
+	Email    string
+	Grants   []Grant
+	WithLink bool
+}
+
+// Asked is what repeat.Hash is made from, as JSON.
+func (in PersonIn) Asked() AskedPerson {
+	return AskedPerson{Name: in.Name, Email: in.Email, Grants: in.Grants, WithLink: in.Password == ""}
+}
+
 // AddPerson makes a person with his roles. The caller must be an admin wherever
 // he gives a role. Faults: request.fields, person.email_taken,
 // session.right_missing, request.key_conflict.

@@ -1,7 +1,9 @@
 package session_test
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -100,6 +102,103 @@ func TestAPersonMadeTwiceUnderOneKeyIsOnePersonWithTheSameLink(t *testing.T) {
 	body["name"] = "Karel II"
 	admin.post("/v1/people", body).want(t, http.StatusConflict, "request.key_conflict")
 	admin.with("Idempotency-Key", uuid.NewString()).post("/v1/people", body).want(t, http.StatusConflict, "person.email_taken")
+}
+
+func TestWhatAKeyKeepsSaysThatThereWasAPasswordAndNotWhich(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	admin := h.admin()
+	body := object{"name": "Karel", "email": "karel@example.org", "grants": at(h.venue, session.Controller), "password": password}
+	add := func() *client {
+		t.Helper()
+		keyed := admin.with("Idempotency-Key", uuid.NewString())
+		keyed.post("/v1/people", body).want(t, http.StatusCreated, "")
+		return keyed
+	}
+	add()
+	h.exec(`UPDATE people SET email = 'somebody@else.example' WHERE email = 'karel@example.org'`, nil)
+	body["password"] = "quite another password"
+	second := add()
+	if n := h.count(`SELECT count(DISTINCT body_hash) FROM repeats WHERE act = 'person'`); n != 1 {
+		t.Errorf("two passwords leave %d hashes: they can be guessed from them", n)
+	}
+	delete(body, "password")
+	second.post("/v1/people", body).want(t, http.StatusConflict, "request.key_conflict")
+}
+
+func TestALinkWhoseAnswerWasLostWorksAgainForItsKeyAloneAndForAMinute(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	p := h.staff("Eva", nil)
+	send := func(key string) reply {
+		return h.browser().with("Idempotency-Key", key).post("/v1/session/link", object{"code": secretOf(p.SignInLink)})
+	}
+	mine := uuid.NewString()
+	send(mine).want(t, http.StatusOK, "")
+	send(uuid.NewString()).want(t, http.StatusGone, "link.used")
+	h.browser().post("/v1/session/link", object{"code": secretOf(p.SignInLink)}).want(t, http.StatusGone, "link.used")
+	send("no key").want(t, http.StatusBadRequest, "request.idempotency_key")
+	h.db.Shift(t, 50*time.Second)
+	b := h.browser().with("Idempotency-Key", mine)
+	b.post("/v1/session/link", object{"code": secretOf(p.SignInLink)}).want(t, http.StatusOK, "")
+	b.get("/v1/me").want(t, http.StatusOK, "")
+	h.db.Shift(t, 11*time.Second)
+	send(mine).want(t, http.StatusGone, "link.used")
+	other := h.staff("Karel", nil)
+	h.browser().post("/v1/session/link", object{"code": secretOf(other.SignInLink)}).want(t, http.StatusOK, "")
+	h.browser().post("/v1/session/link", object{"code": secretOf(other.SignInLink)}).want(t, http.StatusGone, "link.used")
+}
+
+func TestOfManyKeysThatSendALinkAtOnceOneIsLetIn(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	p := h.staff("Eva", nil)
+	replies := make([]reply, 12)
+	keys := []string{uuid.NewString(), uuid.NewString(), uuid.NewString()}
+	var all sync.WaitGroup
+	for i := range replies {
+		all.Go(func() {
+			replies[i] = h.browser().with("Idempotency-Key", keys[i%3]).post("/v1/session/link", object{"code": secretOf(p.SignInLink)})
+		})
+	}
+	all.Wait()
+	won := map[int]int{}
+	for i, r := range replies {
+		if r.status == http.StatusOK {
+			won[i%3]++
+			continue
+		}
+		r.want(t, http.StatusGone, "link.used")
+	}
+	if len(won) != 1 || !slices.Contains(slices.Collect(maps.Values(won)), 4) {
+		t.Errorf("let in by key: %v; want all four of one", won)
+	}
+}
+
+func TestLinksAndPairingsThatEndedADayAgoAreForgotten(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	admin := h.admin()               // used now
+	unused := h.staff("Unused", nil) // lapses in a day
+	_, code := h.pairing(admin)      // lapses in minutes
+	links := func() int { return h.count(`SELECT count(*) FROM one_time_links`) }
+	h.db.Shift(t, 25*time.Hour)
+	h.staff("Later", nil)
+	h.opens(h.browser(), code).want(t, http.StatusGone, "pairing.expired")
+	if n := links(); n != 2 {
+		t.Errorf("after a day %d links, want the unused and the new one", n)
+	}
+	h.browser().post("/v1/session/link", object{"code": secretOf(unused.SignInLink)}).want(t, http.StatusGone, "link.expired")
+	h.db.Shift(t, 24*time.Hour)
+	again := h.admin()
+	if n := links(); n != 2 {
+		t.Errorf("after two days %d links, want the two newest", n)
+	}
+	h.pairing(again)
+	if n := h.count(`SELECT count(*) FROM pairings`); n != 1 {
+		t.Errorf("%d pairings, want the new one", n)
+	}
+	h.browser().post("/v1/session/link", object{"code": secretOf(unused.SignInLink)}).want(t, http.StatusNotFound, "link.unknown")
 }
 
 func TestFieldsAtFaultAreNamed(t *testing.T) {

@@ -5,8 +5,9 @@
 //
 // It promises that whatever identifies somebody is kept hashed; that a disabled
 // person and a revoked device or token are no one from the next request on; that
-// each one-time link works once; and that no stranger's wrong guesses keep the
-// owner out who asks from elsewhere. It does not know tickets, events or scans.
+// each one-time link lets one browser in; and that no stranger's wrong guesses
+// keep the owner out who asks from elsewhere. It does not know tickets, events or
+// scans.
 package session
 
 import (
@@ -30,6 +31,9 @@ const (
 	PairingTTL      = 5 * time.Minute    // each step of a pairing
 	SessionIdle     = 12 * time.Hour     // a desk session that nobody uses
 	SessionLifetime = 7 * 24 * time.Hour // a desk session in all
+
+	linkAgain = time.Minute    // a link that was used, for the same Idempotency-Key
+	endedKept = 24 * time.Hour // what has ended says how for so long
 )
 
 // Prefixes of bearer credentials; 43 characters of base64url follow.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"portillon/server/audit"
@@ -66,16 +67,18 @@ func (s *Service) checkPassword(ctx context.Context, person ticket.PersonID, ema
 	return k, nil
 }
 
-// signInByLink uses a one-time link up; see useLink for the faults.
-func (s *Service) signInByLink(ctx context.Context, code, requestID string) (signedIn, error) {
+// signInByLink uses a one-time link up; see useLink for the key and the faults.
+func (s *Service) signInByLink(ctx context.Context, code string, key uuid.UUID, requestID string) (signedIn, error) {
 	var in signedIn
 	err := pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-		k, err := useLink(ctx, tx, code)
+		k, again, err := useLink(ctx, tx, code, key)
 		if err != nil {
 			return err
 		}
 		in = signedIn{Caller{Kind: ByCookie, Person: k.id, PersonName: k.name, RequestID: requestID}, stamp(k.password)}
-		return audit.Write(ctx, tx, in.caller, audit.Act{Name: "session.sign_in_link", Subject: k.id})
+		return audit.Write(ctx, tx, in.caller, audit.Act{
+			Name: "session.sign_in_link", Subject: k.id, Details: map[string]any{"again": again},
+		})
 	})
 	return in, err
 }

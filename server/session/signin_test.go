@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -140,6 +141,45 @@ func TestANewPasswordEndsThePersonsOtherSessionsAndKeepsThisOne(t *testing.T) {
 	h.browser().post("/v1/me/pin", object{"pin": "271828"}).want(t, http.StatusForbidden, "session.desk_required")
 }
 
+func TestARequestThatOverlapsASignOutDoesNotBringTheSessionBack(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	b, _ := h.atDesk("Eva", nil)
+	h.db.Shift(t, 11*time.Hour)
+	h.ahead.Add(int64(11 * time.Hour)) // the next request prolongs
+	signOut, err := h.db.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = signOut.Rollback(context.Background()) })
+	if _, err := signOut.Exec(t.Context(), `DELETE FROM sessions`); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan reply, 1)
+	go func() { answered <- b.get("/v1/me") }()
+	h.awaitWaiting(signOut)
+	if err := signOut.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := <-answered
+	r.want(t, http.StatusUnauthorized, "session.required")
+	if n := h.count(`SELECT count(*) FROM sessions`); n != 0 || r.header.Get("Set-Cookie") != "" {
+		t.Errorf("%d sessions after the sign-out, cookie %q", n, r.header.Get("Set-Cookie"))
+	}
+}
+
+// awaitWaiting returns once somebody waits for this transaction.
+func (h *house) awaitWaiting(tx pgx.Tx) {
+	h.t.Helper()
+	patience, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
+	defer cancel()
+	for h.count(`SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))`, tx.Conn().PgConn().PID()) == 0 {
+		if patience.Err() != nil {
+			h.t.Fatal("nobody waits")
+		}
+	}
+}
+
 func TestOnlyOurOwnPagesMayChangeAnything(t *testing.T) {
 	t.Parallel()
 	h := openAt(t, "https://gate.test")
@@ -198,6 +238,28 @@ func TestWrongPasswordsWaitLongerAndLongerButNotTheOwnerElsewhere(t *testing.T) 
 	signIn(owner, p.Email, password).want(t, http.StatusOK, "")
 	h.ahead.Add(int64(time.Hour + time.Minute))
 	signIn(stranger, p.Email, password).want(t, http.StatusOK, "")
+}
+
+func TestOneWhoForgotHisPasswordDoesNotKeepHisColleaguesFromChangingTheirs(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	eva, karel := h.staff("Eva", nil), h.staff("Karel", nil)
+	h.setPassword(eva, password)
+	h.setPassword(karel, password)
+	forgetful, colleague := h.browser(), h.browser()
+	signIn(forgetful, eva.Email, password).want(t, http.StatusOK, "")
+	signIn(colleague, karel.Email, password).want(t, http.StatusOK, "")
+	change := func(b *client, current string) reply {
+		return b.post("/v1/me/password", object{"password": "quite another password", "current": current})
+	}
+	for range 55 {
+		change(forgetful, "I have forgotten it").want(t, http.StatusForbidden, "session.wrong_password")
+		h.ahead.Add(int64(5 * time.Minute)) // the longest that one has to wait
+		h.db.Shift(t, 5*time.Minute)
+	}
+	h.ahead.Add(-int64(5 * time.Minute))
+	change(forgetful, password).want(t, http.StatusTooManyRequests, "session.too_many_tries")
+	change(colleague, password).want(t, http.StatusNoContent, "")
 }
 
 // walletCookie makes a wallet session with one ticket and gives its cookie.

@@ -62,7 +62,9 @@ func DecideOver(s Scan, f Facts, by Overriding) Decision {
 		s.Direction = In
 	}
 	d := decide(s, f, by)
-	d.Direction = s.Direction
+	if d.Direction == "" {
+		d.Direction = s.Direction
+	}
 	if d.Kind == "" {
 		d.Kind = kindOf(s.Code, f.Nonce)
 	}
@@ -112,7 +114,7 @@ func decide(s Scan, f Facts, by Overriding) Decision {
 	d := checkUse(s, f)
 	if d.Reason != Admitted && s.Direction == In && d.YieldsTo(by, f.Overrides) {
 		over = append(over, d.Reason)
-		d = admitted(s, f, max(1, s.People), 0)
+		d = admitted(s, f, min(max(1, s.People), f.Ticket.Admits), 0)
 	}
 	if d.Reason == Admitted {
 		d.Over = over
@@ -129,11 +131,14 @@ func replay(s Scan, f Facts) Decision {
 	}
 	d := Judge(Admitted)
 	d.Replayed = true
-	d.Kind = a.Kind
-	d.People = a.People
-	d.Remaining = max(0, f.Ticket.Admits+f.Ticket.Extra-a.Entries)
-	if f.Event.Reentry {
+	d.Kind, d.Direction, d.People = a.Kind, a.Direction, a.People
+	switch {
+	case a.Direction == Out:
+		d.Remaining = a.Inside
+	case f.Event.Reentry:
 		d.Remaining = max(0, f.Ticket.Admits+f.Ticket.Extra-a.Inside)
+	default:
+		d.Remaining = max(0, f.Ticket.Admits+f.Ticket.Extra-a.Entries)
 	}
 	d.MovedAt = a.MovedAt
 	d.At = a.At
@@ -163,6 +168,9 @@ func checkPlace(_ Scan, f Facts) (Decision, bool) {
 }
 
 func checkFreshness(s Scan, f Facts) (Decision, bool) {
+	if f.ProofUsed {
+		return Judge(StaleNonce), true
+	}
 	arrived := f.Now.Add(-f.Waited)
 	switch s.Code.Signs {
 	case SignsNonce:
@@ -185,6 +193,7 @@ func checkFreshness(s Scan, f Facts) (Decision, bool) {
 		if !f.Category.Paper {
 			return Judge(PaperNotAllowed), true
 		}
+	case SignsNothing: // a person vouches for it
 	}
 	return Decision{}, false
 }
@@ -219,8 +228,10 @@ func checkFallback(s Scan, f Facts) (Decision, bool) {
 	return Decision{}, false
 }
 
+// checkTicket: whatever became of a ticket, whoever is inside may leave.
 func checkTicket(s Scan, f Facts) (Decision, bool) {
 	switch {
+	case s.Direction == Out:
 	case s.Code.Generation != f.Ticket.Generation && s.Code.Signs != SignsNothing:
 		d := Judge(Moved)
 		d.MovedAt = f.Ticket.ClaimedAt
@@ -270,9 +281,9 @@ func checkUse(s Scan, f Facts) Decision {
 	switch {
 	case s.Direction == Out && (!f.Event.Reentry || free <= 0):
 		return Judge(NotInside)
-	case free <= 0 || people > free:
+	case free <= 0:
 		return refuseUse(s, f, max(0, free))
-	case people == 0:
+	case people == 0 || people > free:
 		d := Judge(ChoosePeople)
 		d.Remaining = free
 		return d

@@ -93,10 +93,13 @@ func last() *Admission {
 	return &Admission{Key: New[keyKind](), At: now.Add(-2 * time.Minute), Gate: gateB, PersonName: "Karel", Generation: 1, Nonce: nonce}
 }
 
-// exits are never too early or too late, so that nobody is kept inside.
+// impossible: exits have no hours and no state of the ticket against them, so that
+// nobody is kept inside.
 func impossible(a, b Reason) string {
-	if (a == NotInside || b == NotInside) && (a == TooEarly || a == TooLate || b == TooEarly || b == TooLate) {
-		return "an exit has no hours"
+	for _, one := range [][2]Reason{{a, b}, {b, a}} {
+		if order := RuleOf(one[1]).Order; one[0] == NotInside && (order == 8 || order == 9) {
+			return "an exit asks for neither"
+		}
 	}
 	return ""
 }
@@ -302,8 +305,12 @@ func TestAFamilyTicketLetsInItsPeopleInParts(t *testing.T) {
 		t.Errorf("two of two: got %+v", d)
 	}
 	s.People = 3
-	if d := Decide(s, f); d.Reason != EntriesExhausted || d.Remaining != 2 {
+	if d := Decide(s, f); d.Reason != ChoosePeople || d.Remaining != 2 {
 		t.Errorf("three of two: got %+v", d)
+	}
+	f.Ticket.Entries, f.Ticket.Inside = 4, 4
+	if d := Decide(s, f); d.Reason != EntriesExhausted || d.Remaining != 0 {
+		t.Errorf("of none: got %+v", d)
 	}
 }
 
@@ -353,5 +360,44 @@ func TestAnExitGivesThePlaceBackWhereThereIsReentry(t *testing.T) {
 	f.Event.Reentry = false
 	if d := Decide(s, f); d.Reason != NotInside {
 		t.Errorf("out without re-entry: got %s", d.Reason)
+	}
+}
+
+func TestOneProofMakesOnePassageWhereThereIsReentry(t *testing.T) {
+	s, f := good()
+	f.Event.Reentry, f.ProofUsed = true, true
+	if d := Decide(s, f); d.Reason != StaleNonce {
+		t.Errorf("got %s", d.Reason)
+	}
+}
+
+func TestAReplayIsOfThePassageThatWasMadeNotOfTheOneAskedFor(t *testing.T) {
+	s, f := good()
+	s.Direction = Out
+	f.Event.Reentry = true
+	f.SameKey = &Admission{Key: s.Key, At: now, Direction: In, People: 1, Entries: 1, Inside: 1, Kind: Pushed}
+	if d := Decide(s, f); !d.Replayed || d.Direction != In {
+		t.Errorf("got %+v", d)
+	}
+}
+
+func TestWhoeverIsInsideMayLeaveWhateverBecameOfTheTicket(t *testing.T) {
+	for _, status := range []Status{HeldStatus, RevokedStatus} {
+		s, f := good()
+		s.Direction, f.Event.Reentry = Out, true
+		f.Ticket.Status, f.Ticket.Entries, f.Ticket.Inside = status, 1, 1
+		f.Event.EndsAt = now
+		if d := Decide(s, f); d.Reason != Admitted || d.Direction != Out {
+			t.Errorf("%s: got %+v", status, d)
+		}
+	}
+}
+
+func TestJudgementLetsInNoMorePeopleThanTheTicketIsFor(t *testing.T) {
+	s, f := good()
+	s.People = 50
+	f.Ticket.Status, f.Ticket.Entries, f.Ticket.Inside, f.Last = Used, 1, 1, last()
+	if d := DecideOver(s, f, Overriding{Supervisor: true}); d.Reason != Admitted || d.People != 1 {
+		t.Errorf("got %+v", d)
 	}
 }

@@ -51,7 +51,8 @@ const (
 type Rescan string
 
 // Strict: used is used. ShowTime: staff may judge while the last use is young.
-// Recover: as ShowTime, and an answer that was never shown may be taken back.
+// Recover is kept for events that will want an answer that was never shown taken
+// back by itself; until that is built it is judged as ShowTime.
 const (
 	Strict   Rescan = "strict"
 	ShowTime Rescan = "show_time"
@@ -205,6 +206,7 @@ type Facts struct {
 	Assigned   bool   // device, person and gate belong together
 	Nonce      *Nonce // nil: never issued, or forgotten
 	WalletLive bool   // the wallet's stream was alive and had a usable nonce
+	ProofUsed  bool   // this proof made this passage before (events with re-entry)
 	Overrides  int    // of this ticket so far, undone ones not counted
 }
 

@@ -38,7 +38,7 @@ func Body[T any](c echo.Context, limit int64) (T, []byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, limit))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return value, nil, fault.New(fault.TooLarge, "request.too_large", "the body has more than %d bytes", limit).Fact("limit", limit)
+		return value, nil, fault.New(fault.Invalid, "request.too_large", "the body has more than %d bytes", limit).Fact("limit", limit)
 	}
 	if err != nil {
 		return value, nil, fault.New(fault.Invalid, "request.body", "the body did not arrive whole; send it again").With(err)

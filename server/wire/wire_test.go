@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ type thing struct {
 }
 
 func request(contentType, body string) echo.Context {
-	r := httptest.NewRequest("POST", "/", strings.NewReader(body))
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 	r.Header.Set("Content-Type", contentType)
 	return echo.New().NewContext(r, httptest.NewRecorder())
 }

@@ -1,13 +1,16 @@
-package claim
+// Package useragent tells a browser and its device in two words, "Safari,
+// iPhone": enough for somebody to recognise his own phone or the one in front of
+// him, and too little to recognise anybody by. The words are names, which are the
+// same in every language. It promises that what it does not know it leaves out.
+// It does not know who asks, nor what for.
+package useragent
 
 import "strings"
 
-// browserOf tells a browser and its device in two words from a User-Agent header
-// (RFC 9110, section 10.1.5), for instance "Safari, iPhone": enough for somebody
-// to recognise their own phone, and too little to recognise anybody by. What it
-// does not know it leaves out.
-func browserOf(userAgent string) string {
-	browser, device := first(userAgent, browsers), first(userAgent, devices)
+// Name reads a User-Agent header (RFC 9110, section 10.1.5); "" when it says
+// nothing that is known.
+func Name(header string) string {
+	browser, device := first(header, browsers), first(header, devices)
 	switch {
 	case browser == "":
 		return device
@@ -24,7 +27,7 @@ var browsers = [][2]string{
 	{"SamsungBrowser/", "Samsung Internet"}, {"OPR/", "Opera"},
 	{"FxiOS/", "Firefox"}, {"Firefox/", "Firefox"},
 	{"CriOS/", "Chrome"}, {"HeadlessChrome/", "Chrome"}, {"Chrome/", "Chrome"},
-	{"Safari/", "Safari"}, {"portillon", "Portillon"},
+	{"Safari/", "Safari"}, {"portillon", "Portillon"}, {"curl/", "curl"},
 }
 
 var devices = [][2]string{
