@@ -1,12 +1,12 @@
 import "../shared/base.css";
 import "./desk.css";
+import { byId } from "../shared/dom.js";
 import { loadMessages } from "../shared/messages.js";
+import { Desk } from "./desk.js";
+import { Phrases } from "./phrases.js";
 
 async function start(): Promise<void> {
-  const status = document.querySelector<HTMLElement>("[data-status]");
-  if (status === null) return;
-  const messages = await loadMessages();
-  status.textContent = messages.say("desk.needs_link");
+  await new Desk(byId("desk"), new Phrases(await loadMessages())).start();
 }
 
 void start();

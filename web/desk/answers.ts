@@ -1,0 +1,152 @@
+// What the server answers, as far as the desk reads it; the words are the API's.
+
+export interface List<T> {
+  readonly items: readonly T[];
+  /** The cursor of the following page, empty on the last. */
+  readonly next: string;
+}
+
+export interface Grant {
+  /** Absent: at every venue. */
+  readonly venue?: string;
+  readonly role: "controller" | "supervisor" | "admin";
+}
+
+export interface Me {
+  readonly name: string;
+  readonly email?: string;
+  readonly has_password: boolean;
+  readonly has_pin: boolean;
+  readonly grants: readonly Grant[];
+}
+
+export interface Venue {
+  readonly venue: string;
+  readonly name: string;
+  readonly time_zone: string;
+}
+
+export interface Gate {
+  readonly gate: string;
+  readonly name: string;
+}
+
+export interface Device {
+  readonly device: string;
+  readonly name: string;
+  readonly browser: string;
+  readonly paired_at: string;
+  readonly person: { readonly name: string } | null;
+  readonly signed_on_at: string | null;
+  readonly revoked_at: string | null;
+}
+
+export type PairingState = "waiting" | "opened" | "confirmed" | "collected" | "refused" | "expired";
+
+export interface Pairing {
+  readonly pairing: string;
+  readonly state: PairingState;
+  readonly device_name?: string;
+  readonly browser?: string;
+  readonly expires_at: string;
+  /** In the answer that makes the pairing only. */
+  readonly pairing_link?: string;
+}
+
+export type Freshness = "live" | "assisted" | "open";
+export type Rescan = "strict" | "show_time" | "recover";
+
+export interface Policy {
+  readonly freshness: Freshness;
+  readonly rescan: Rescan;
+  readonly rescan_window_s: number;
+  readonly reentry: boolean;
+  readonly show_names: boolean;
+}
+
+export interface Event {
+  readonly event: string;
+  readonly venue: string;
+  readonly venue_name: string;
+  readonly time_zone: string;
+  readonly name: string;
+  readonly screen: string;
+  readonly doors_open_at: string;
+  readonly starts_at: string;
+  readonly ends_at: string;
+  readonly claim_from: string;
+  readonly policy: Policy;
+}
+
+export interface Category {
+  readonly category: string;
+  readonly name: string;
+  readonly admits: number;
+  readonly paper: boolean;
+  readonly gates: readonly string[];
+}
+
+export type Status = "active" | "used" | "held" | "revoked";
+
+/** A ticket as lists show it. */
+export interface Listed {
+  readonly ticket: string;
+  readonly number: number;
+  readonly category: string;
+  readonly category_name: string;
+  readonly seat: string;
+  readonly holder: { readonly name: string; readonly email: string };
+  readonly external_id: string;
+  readonly status: Status;
+  readonly claim: "none" | "phone" | "paper";
+  readonly generation: number;
+  readonly entries: number;
+  readonly inside: number;
+  readonly admits: number;
+  readonly extra: number;
+  readonly used_at?: string;
+}
+
+/** One act on a ticket. */
+export interface Act {
+  readonly at: string;
+  readonly act: string;
+  readonly actor: string;
+  readonly person_name?: string;
+  readonly device_name?: string;
+  readonly reason?: string;
+  readonly details: Readonly<Record<string, unknown>> | null;
+}
+
+/** One passage through a gate. */
+export interface Admission {
+  readonly at: string;
+  readonly gate_name: string;
+  readonly person_name: string;
+  readonly device_name?: string;
+  readonly people: number;
+  readonly direction: "in" | "out";
+  readonly kind: string;
+  readonly path: string;
+  readonly reason?: string;
+  readonly undone?: { readonly at: string; readonly person_name?: string; readonly reason: string };
+}
+
+export interface Ticket extends Listed {
+  readonly event: string;
+  readonly event_name: string;
+  readonly created_at: string;
+  readonly history: readonly Act[];
+  readonly admissions: readonly Admission[];
+}
+
+export interface Issued {
+  readonly order: string;
+  readonly tickets: readonly { readonly ticket: string; readonly number: number; readonly seat: string }[];
+  readonly claim_url: string;
+}
+
+export interface Printed {
+  readonly code: string;
+  readonly qr_svg: string;
+}

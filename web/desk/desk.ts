@@ -1,0 +1,249 @@
+// The desk at work: it holds the one state, follows the addresses, carries the
+// forms out and shows what comes of it.
+
+import type { Key } from "../shared/messages.js";
+import * as calls from "./calls.js";
+import type { Me } from "./answers.js";
+import { keepCounting, pause } from "./counting.js";
+import { Drawing } from "./drawing.js";
+import { at, enter, load, maybeSignedIn, rememberSession } from "./loading.js";
+import { missing } from "./orders.js";
+import type { Phrases } from "./phrases.js";
+import { followPairing, press } from "./pressing.js";
+import { parse, secretOf } from "./route.js";
+import { form, withForm, type Acts, type House, type State } from "./state.js";
+import { refused, submit, type Step } from "./submitting.js";
+
+/** Milliseconds without a key before a search is made. */
+const typingRests = 250;
+
+/** What a server would say of no one. */
+const nobody = { ...missing([]), code: "session.required", status: 401 };
+
+export class Desk implements Acts {
+  readonly #p: Phrases;
+  readonly #drawing: Drawing;
+  #state: State = { kind: "loading", forms: {} };
+  #secret = "";
+  #house: House | undefined;
+  /** Ends whatever goes on for the view that is shown: counting, polling, searching. */
+  #visit = new AbortController();
+  #search = new AbortController();
+
+  constructor(root: HTMLElement, p: Phrases) {
+    this.#p = p;
+    this.#drawing = new Drawing(root, p, this);
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** Begins: with a one-time link, with the session that there is, or at the door. */
+  async start(): Promise<void> {
+    window.addEventListener("hashchange", () => void (this.#takeSecret() ? this.#atDoor() : this.visit()));
+    setInterval(() => this.#countDown(), 1000);
+    this.#takeSecret();
+    await this.#atDoor();
+  }
+
+  /** Takes a one-time secret out of the address at once: neither history nor screen keep it. */
+  #takeSecret(): boolean {
+    const secret = secretOf(location.hash);
+    if (secret === undefined) return false;
+    this.#secret = secret;
+    history.replaceState(null, "", location.pathname);
+    return true;
+  }
+
+  async #atDoor(): Promise<void> {
+    const me = maybeSignedIn() ? await calls.me().catch(calls.troubleOf) : nobody;
+    if (this.#secret !== "") return this.show({ kind: "link", ...("grants" in me && { me }), forms: { link: form() } });
+    if ("grants" in me) return this.enter(me);
+    if (me.status === 401) {
+      rememberSession(false);
+      return this.show({ kind: "sign_in", forms: { sign_in: form() } });
+    }
+    this.show({ kind: "failed", trouble: me, forms: {} });
+  }
+
+  async enter(me: Me): Promise<void> {
+    this.#secret = "";
+    rememberSession(true);
+    try {
+      this.#house = await enter(me);
+    } catch (error) {
+      return this.fail(error);
+    }
+    await this.visit();
+  }
+
+  /** Shows what the address names. The old view stays until the new one is there. */
+  async visit(): Promise<void> {
+    if (this.#house === undefined) return this.#atDoor();
+    this.#visit.abort();
+    const mine = (this.#visit = new AbortController());
+    this.#drawing.busy(true);
+    try {
+      const state = await load(parse(location.hash), this.#house, new Date());
+      if (mine.signal.aborted) return;
+      if ("house" in state && state.house !== undefined) this.#house = state.house;
+      this.show(state);
+      if (state.kind === "event") this.#count(state, mine.signal);
+    } catch (error) {
+      if (!mine.signal.aborted) this.fail(error);
+    }
+  }
+
+  /** Shows a state; `focus` names the element that gets the focus. */
+  show(state: State, focus?: string): void {
+    this.#state = state;
+    this.#drawing.draw(state, focus);
+    this.#countDown();
+  }
+
+  say(key: Key, values: Readonly<Record<string, string>> = {}): void {
+    this.#drawing.say(this.#p.say(key, values));
+  }
+
+  /** Nothing can be shown, and why. A session that ended leads back to the door, and from there to the same address. */
+  fail(error: unknown): void {
+    const trouble = calls.troubleOf(error);
+    if (trouble.status === 401) return this.leave("ended");
+    this.show({ kind: "failed", ...(this.#house && { house: this.#house }), trouble, forms: {} }, "trouble");
+  }
+
+  leave(why: "ended" | "signed_out"): void {
+    this.#visit.abort();
+    this.#visit = new AbortController();
+    rememberSession(false);
+    this.#drawing.say("");
+    this.#house = undefined;
+    this.show({ kind: "sign_in", why, forms: { sign_in: form() } });
+  }
+
+  choose(venue: string): void {
+    const house = this.#house;
+    const chosen = house?.venues.find((one) => one.venue === venue);
+    if (house === undefined || chosen === undefined || chosen === house.venue) return;
+    this.#house = at(house, chosen);
+    // What is shown belongs to the other venue, unless it belongs to none in particular.
+    if (this.#state.kind === "gates" || this.#state.kind === "devices") void this.visit();
+    else this.go("#/");
+  }
+
+  go(to: string): void {
+    if (location.hash === to || (to === "#/" && location.hash === "")) void this.visit();
+    else location.hash = to;
+  }
+
+  press(act: string, on: string): void {
+    void press(this, act, on);
+  }
+
+  type(id: string, name: string, value: string): void {
+    const open = this.#state.forms[id];
+    if (open === undefined || open.values[name] === value) return;
+    open.values[name] = value;
+    if (id === "search") void this.search();
+  }
+
+  submit(id: string): void {
+    const open = this.#state.forms[id];
+    if (id === "search") void this.search();
+    else if (open !== undefined && !open.busy) void this.#carryOut(id);
+  }
+
+  async #carryOut(id: string): Promise<void> {
+    const before = withForm(this.#state, id, { busy: true });
+    const form = before.forms[id];
+    if (form === undefined) return;
+    this.show(before);
+    const visiting = this.#visit.signal;
+    try {
+      const step = await submit(before, id, form, { secret: this.#secret, now: new Date() });
+      // Whoever went somewhere else meanwhile is left there.
+      if (step !== undefined && !visiting.aborted) this.#take(step, id);
+    } catch (error) {
+      if (!visiting.aborted) this.#refuse(id, error);
+    }
+  }
+
+  #take(step: Step, id: string): void {
+    switch (step.kind) {
+      case "stay":
+        this.show(typeof step.state === "function" ? step.state(this.#state) : step.state, step.focus);
+        this.#follow(this.#state);
+        break;
+      case "go":
+        if (step.house !== undefined) this.#house = step.house;
+        this.go(step.to);
+        break;
+      case "entered":
+        this.#secret = "";
+        rememberSession(true);
+        if (step.byLink && step.me.grants.length > 0) this.show({ kind: "password", me: step.me, forms: { password: form() } });
+        else void this.enter(step.me);
+        return;
+      case "refused":
+        return this.show(withForm(this.#state, id, { busy: false, trouble: step.trouble }), `trouble-${id}`);
+    }
+    if (step.said !== undefined) this.say(step.said);
+  }
+
+  /** A pairing that has just begun is followed. */
+  #follow(state: State): void {
+    const id = state.kind === "devices" ? state.pairing?.pairing.pairing : undefined;
+    if (id !== undefined) void followPairing(this, id, this.#visit.signal);
+  }
+
+  #refuse(id: string, error: unknown): void {
+    const trouble = calls.troubleOf(error);
+    const { kind, forms } = this.#state;
+    if (trouble.status === 401 && kind !== "sign_in") return this.leave("ended");
+    if (forms[id] !== undefined) this.show(withForm(this.#state, id, refused(trouble)), `trouble-${id}`);
+  }
+
+  /** Searches once typing rests; the answer of an older search is not waited for. */
+  async search(): Promise<void> {
+    this.#search.abort();
+    const mine = (this.#search = new AbortController());
+    const signal = AbortSignal.any([mine.signal, this.#visit.signal]);
+    await pause(typingRests, signal);
+    if (signal.aborted || this.#state.kind !== "event") return;
+    const { q = "", status = "" } = this.#state.forms["search"]?.values ?? {};
+    this.show({ ...this.#state, listing: { ...this.#state.listing, busy: true } });
+    try {
+      const { items, next } = await calls.tickets(this.#state.event.event, { q, status }, signal);
+      if (signal.aborted || this.#state.kind !== "event") return;
+      this.show({ ...this.#state, listing: { items, next, q, status, busy: false } });
+      this.#drawing.say(this.#p.say(next === "" ? "desk.found" : "desk.found_more", { count: items.length }));
+    } catch (error) {
+      if (signal.aborted || this.#state.kind !== "event") return;
+      this.show({ ...this.#state, listing: { ...this.#state.listing, busy: false, trouble: calls.troubleOf(error) } });
+    }
+  }
+
+  #count(state: Extract<State, { kind: "event" }>, signal: AbortSignal): void {
+    void keepCounting(state, signal, ({ tally, first }) => {
+      const now = this.#state;
+      if (signal.aborted || now.kind !== "event") return;
+      // The list follows too, as long as it is the plain first page.
+      const plain = now.listing.q === "" && now.listing.status === "" && now.listing.items.length <= 100 && !now.listing.busy;
+      this.show({ ...now, tally, ...(first && plain && { listing: { ...now.listing, ...first } }) });
+    });
+  }
+
+  /** Counts down what is valid for a while, in place. */
+  #countDown(): void {
+    for (const element of document.querySelectorAll<HTMLElement>("[data-until]")) {
+      const left = Math.max(0, Math.round((Date.parse(element.dataset["until"] ?? "") - Date.now()) / 1000));
+      element.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+    }
+  }
+
+  /** The signal that ends with the view. */
+  get visiting(): AbortSignal {
+    return this.#visit.signal;
+  }
+}

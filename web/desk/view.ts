@@ -1,0 +1,46 @@
+// Which view shows which state.
+
+import * as entrance from "./entrance.js";
+import { issuing } from "./issuing.js";
+import type { Phrases } from "./phrases.js";
+import * as premises from "./premises.js";
+import * as programme from "./programme.js";
+import { showing } from "./showing.js";
+import type { State } from "./state.js";
+import { stub } from "./stub.js";
+
+/** The elements of a state's view. */
+export function view(state: State, p: Phrases): readonly Node[] {
+  switch (state.kind) {
+    case "loading":
+      return entrance.loading(p);
+    case "link":
+      return entrance.byLink(state, p);
+    case "sign_in":
+      return entrance.signIn(state, p);
+    case "password":
+      return entrance.firstPassword(state, p);
+    case "no_rights":
+      return entrance.noRights(state, p);
+    case "failed":
+      return entrance.failed(state, p);
+    case "account":
+      return entrance.account(state, p);
+    case "venues":
+      return premises.venues(state, p);
+    case "gates":
+      return premises.gates(state, p);
+    case "devices":
+      return premises.devices(state, p);
+    case "events":
+      return programme.events(state, p);
+    case "new_event":
+      return programme.newEvent(state, p);
+    case "event":
+      return showing(state, p);
+    case "issue":
+      return issuing(state, p);
+    case "ticket":
+      return stub(state, p);
+  }
+}
