@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -199,6 +200,25 @@ func TestAFirstVisitStaysWithinItsBudgetInEveryLanguage(t *testing.T) {
 			t.Logf("%s in %s: %d of %d bytes", name, language, weight, budgets[name])
 			if weight > budgets[name] {
 				t.Errorf("%s in %s: a first visit takes %d bytes, %d are allowed", name, language, weight, budgets[name])
+			}
+		}
+	}
+}
+
+func TestAPageNamesEveryScriptThatItsScriptsImportStatically(t *testing.T) {
+	mustBeBuilt(t)
+	static := regexp.MustCompile(`(?:from|import)\s*"([^"]+\.js)"`)
+	for _, name := range Names() {
+		scripts, _, _ := Entry(name)
+		for _, script := range scripts {
+			if slices.Contains(current().manifest.Pages[name].Lazy, script) {
+				t.Errorf("%s: %s is loaded both at once and later", name, script)
+			}
+			file, _ := Asset(script)
+			for _, match := range static.FindAllSubmatch(file.Body, -1) {
+				if got := path.Base(string(match[1])); !slices.Contains(scripts, got) {
+					t.Errorf("%s: %s imports %s, which the page does not name", name, script, got)
+				}
 			}
 		}
 	}

@@ -39,7 +39,7 @@ const categories: readonly Category[] = [
   { category: "c2", name: "Family", admits: 4, paper: false, gates: ["g1", "g2"] },
 ];
 
-const names = ["María José de la Cruz Fernández-Villanueva y Ortega", "Karel Novák", "", "李小龍", "Jean-Baptiste Lefèvre"];
+const names = ["María José de la Cruz Fernández-Villanueva y Ortega", "Karel Novák", "", "Nguyễn Văn An", "Jean-Baptiste Lefèvre"];
 const statuses: readonly Status[] = ["active", "used", "held", "revoked"];
 const listed = (number: number): Listed => ({
   ticket: `t${number}`,

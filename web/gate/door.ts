@@ -2,10 +2,10 @@
 // what is on the screen and hands out a new Work whenever that changes.
 
 import type { Problem } from "../shared/api.js";
+import { Camera } from "../shared/camera.js";
+import type { Reader } from "../shared/decode.js";
 import type { Device, Gate } from "./answers.js";
-import { Camera } from "./camera.js";
 import { release, type Calls } from "./calls.js";
-import type { Reader } from "./decode.js";
 import { choose, judgeTyped, type Judged } from "./judge.js";
 import { Known } from "./known.js";
 import { Lease } from "./lease.js";

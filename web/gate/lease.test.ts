@@ -5,8 +5,8 @@ import type { Hold } from "./answers.js";
 import { Lease, type LeaseState } from "./lease.js";
 
 const held = (lease?: string): Hold => ({ accepted_for: 35, server_time: "", ...(lease !== undefined && { lease }) });
-const ended = new Problem(410, "nonce.lease_ended", "", {}, [], 0);
-const closed = new Problem(409, "nonce.gate_closed", "", {}, [], 0);
+const ended = new Problem({ status: 410, retryAfter: 0 }, { code: "nonce.lease_ended" });
+const closed = new Problem({ status: 409, retryAfter: 0 }, { code: "nonce.gate_closed" });
 
 /** A server that answers at once, from a list; what was called is written down. */
 function world(...answers: (Hold | Error)[]) {
@@ -121,7 +121,7 @@ test("the closing of a gate is the server's act, not the page's wish", async () 
 });
 
 test("a person without the right loses the lease and hears why", async () => {
-  const { lease, barred } = world(new Problem(403, "session.right_missing", "", {}, [], 0));
+  const { lease, barred } = world(new Problem({ status: 403, retryAfter: 0 }, { code: "session.right_missing" }));
   await lease.show();
   assert.equal(lease.state, "lost");
   assert.equal(barred(), 1);

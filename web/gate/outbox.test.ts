@@ -16,7 +16,7 @@ const answer = (verdict: Answer["verdict"]): Answer => ({
   actions: [],
   server_time: "",
 });
-const problem = (status: number, code = "x") => new Problem(status, code, "", {}, [], 0);
+const problem = (status: number, code = "x") => new Problem({ status, retryAfter: 0 }, { code });
 
 interface Call {
   readonly scan: Scan;

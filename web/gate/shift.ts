@@ -2,9 +2,9 @@
 // and what each button does on it.
 
 import { Problem, Unreachable } from "../shared/api.js";
+import { chooseReader, type Reader } from "../shared/decode.js";
 import type { Device } from "./answers.js";
 import { Calls, openPairing, type SignOn } from "./calls.js";
-import { chooseReader, type Reader } from "./decode.js";
 import { Door } from "./door.js";
 import type { Drawing } from "./drawing.js";
 import { collect, suggestedName, takeSecret } from "./pairing.js";

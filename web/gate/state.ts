@@ -1,7 +1,7 @@
 // Everything that the page can show, as one type. A state holds plain data
 // only, so that two of them can be compared and each can be made up by a test.
 
-import type { CameraState } from "./camera.js";
+import type { CameraState } from "../shared/camera.js";
 import type { Device, Named } from "./answers.js";
 import type { LeaseState } from "./lease.js";
 import type { Screen, Shown } from "./screen.js";

@@ -86,6 +86,13 @@ export interface Nonces {
   readonly server_time: string;
 }
 
+/** Six digits that stand for a fresh proof, until they expire. */
+export interface ShortCode {
+  readonly code: string;
+  readonly expires_at: string;
+  readonly server_time: string;
+}
+
 /** News of one ticket, from the stream. */
 export interface News {
   readonly ticket: string;
@@ -116,5 +123,6 @@ export const api = {
   challenge: () => call<{ readonly challenge: string }>("POST", "/v1/wallet/challenge", {}),
   session: (tickets: readonly SessionProof[]) => call<Standings>("POST", "/v1/wallet/session", { tickets }),
   standings: () => call<Standings>("GET", "/v1/wallet", undefined, { timeout: 8_000 }),
+  short: (proof: string) => call<ShortCode>("POST", "/v1/wallet/short", { proof }, { timeout: 8_000 }),
   nonces: () => call<Nonces>("GET", "/v1/wallet/nonce", undefined, { timeout: 5_000 }),
 };

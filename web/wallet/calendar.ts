@@ -1,5 +1,8 @@
 // A calendar entry (RFC 5545), made in the page: nothing of it leaves the phone.
 
+import type { Offer } from "./answers.js";
+import type { Words } from "./words.js";
+
 /** What to enter; times are RFC 3339 or milliseconds. */
 export interface Entry {
   readonly uid: string;
@@ -60,6 +63,19 @@ function folded(line: string): string {
     length += size(char);
   }
   return out;
+}
+
+/** An entry for the moment from which a link's tickets may be claimed. The link is left out: calendars are shared. */
+export function claimEntry({ event, claim_from, server_time }: Offer, words: Words): Entry {
+  return {
+    uid: `${event.event}-claim@portillon`,
+    title: words.say("wallet.calendar_title", { event: event.name }),
+    text: words.say("wallet.calendar_text"),
+    place: event.venue_name,
+    begins: claim_from,
+    ends: new Date(Date.parse(claim_from) + 15 * 60_000).toISOString(),
+    made: Date.parse(server_time),
+  };
 }
 
 /** Hands a calendar file to the browser, which offers to add it or to save it. */

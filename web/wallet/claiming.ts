@@ -2,11 +2,14 @@
 // before anything is sent, and an unanswered claim is sent again with the same
 // keys: a ticket is never bound to a key that is lost.
 
-import { Problem } from "../shared/api.js";
-import { fromB64u, utf8 } from "../proof/bytes.js";
+import { Problem, Unreachable } from "../shared/api.js";
+import { b64u, fromB64u, sha256, utf8 } from "../proof/bytes.js";
 import { newKeyPair, publicJWK, signClaim } from "../proof/keys.js";
 import { api, atOnce, type Bound, type ClaimKey, type Offer } from "./answers.js";
 import type { Held, Pending, Store } from "./store.js";
+
+/** The part of the store that a claim needs. */
+export type Keeps = Pick<Store, "begin" | "unfinished" | "claimed" | "dropPending" | "end">;
 
 /** This browser cannot keep a key, or not one that signs. */
 export class CannotKeep extends Error {
@@ -14,7 +17,7 @@ export class CannotKeep extends Error {
 }
 
 /** Makes a key for each ticket that can be claimed and keeps it; rejects with CannotKeep. */
-export async function prepare(store: Store, code: string, offer: Offer): Promise<void> {
+export async function prepare(store: Keeps, code: string, offer: Offer): Promise<void> {
   try {
     const pending = await Promise.all(
       offer.tickets.filter((ticket) => ticket.claimable).map(async ({ ticket, event }) => ({ ticket, event, pair: await newKeyPair() })),
@@ -38,7 +41,7 @@ async function works({ pair }: Pending): Promise<void> {
 }
 
 /** Sends an unfinished claim until all its tickets are bound or refused. Rejects with Unreachable (then call it again), or with the Problem that ended it. */
-export async function finish(store: Store): Promise<readonly Held[]> {
+export async function finish(store: Keeps): Promise<readonly Held[]> {
   const bound: Held[] = [];
   let refused: Problem | undefined;
   for (let tries = 0; tries < 100; tries++) {
@@ -47,7 +50,7 @@ export async function finish(store: Store): Promise<readonly Held[]> {
     try {
       bound.push(...(await send(store, rest.code, rest.pending.slice(0, atOnce))));
     } catch (error) {
-      if (!(error instanceof Problem)) throw error;
+      if (!(error instanceof Problem) || mayCome(error)) throw error;
       if (error.code === "claim.challenge_ended") continue;
       refused = error;
       if (!(await dropRefused(store, error, rest.pending))) break;
@@ -58,21 +61,27 @@ export async function finish(store: Store): Promise<readonly Held[]> {
   return bound;
 }
 
+/** The server may still answer: the same may be sent again. */
+export function mayCome(error: unknown): boolean {
+  return error instanceof Unreachable || (error instanceof Problem && (error.status === 429 || error.status >= 500));
+}
+
 // The server binds all of a request or none, and names the ticket in the way.
-async function dropRefused(store: Store, error: Problem, pending: readonly Pending[]): Promise<boolean> {
+async function dropRefused(store: Keeps, error: Problem, pending: readonly Pending[]): Promise<boolean> {
   const ticket = error.facts["ticket"];
   if (typeof ticket !== "string" || !pending.some((one) => one.ticket === ticket)) return false;
   await store.dropPending(ticket);
   return true;
 }
 
-async function send(store: Store, code: string, pending: readonly Pending[]): Promise<readonly Held[]> {
+async function send(store: Keeps, code: string, pending: readonly Pending[]): Promise<readonly Held[]> {
   const offer = await api.offer(code);
   const challenge = fromB64u(offer.challenge, 32);
   if (challenge === undefined) throw new Error("the challenge is not 32 bytes");
   const keys = await Promise.all(pending.map((one) => keyOf(one, challenge, code)));
   const answer = await api.claim(code, keys);
-  const held = answer.tickets.flatMap((ticket) => heldOf(ticket, pending));
+  const link = await linkID(code);
+  const held = answer.tickets.flatMap((ticket) => heldOf(ticket, pending, link));
   await store.claimed(held);
   return held;
 }
@@ -82,7 +91,25 @@ async function keyOf({ ticket, event, pair }: Pending, challenge: Uint8Array, co
   return { ticket, jwk, proof };
 }
 
-function heldOf(ticket: Bound, pending: readonly Pending[]): readonly Held[] {
+/** What is kept of a link that was used here, to know it again. */
+export async function linkID(code: string): Promise<string> {
+  return b64u(await sha256(code));
+}
+
+function heldOf(ticket: Bound, pending: readonly Pending[], link: string): readonly Held[] {
   const key = pending.find((one) => one.ticket === ticket.ticket)?.pair.privateKey;
-  return key === undefined ? [] : [{ ...ticket, key, state: "active", entries: 0 }];
+  return key === undefined ? [] : [{ ...ticket, key, link, state: "active", entries: 0 }];
+}
+
+/** Why a link leads nowhere, for a page that says so; an error that is no answer is thrown on. */
+export function whyFailed(error: unknown): "unknown" | "ended" | "unreachable" | "refused" {
+  if (error instanceof Unreachable) return "unreachable";
+  if (!(error instanceof Problem)) throw error;
+  if (error.code === "claim.code_unknown") return "unknown";
+  return error.code === "claim.code_ended" ? "ended" : "refused";
+}
+
+/** Milliseconds that the server asks to wait. */
+export function retryAfter(error: unknown): number {
+  return error instanceof Problem || error instanceof Unreachable ? error.retryAfter * 1000 : 0;
 }

@@ -31,14 +31,17 @@ type End = "dead" | "ended";
 
 export class Follower {
   readonly #hears: Hears;
+  readonly #running: () => number;
   #turn = 0;
   #wake: (() => void) | undefined;
   #source: EventSource | undefined;
   #dead = 0;
   #noStreamsUntil = 0;
 
-  constructor(hears: Hears) {
+  /** `running` is a clock that only runs, in milliseconds. */
+  constructor(hears: Hears, running: () => number) {
     this.#hears = hears;
+    this.#running = running;
   }
 
   /** Starts, or starts again at once: the page is visible, or the network is back. */
@@ -61,7 +64,7 @@ export class Follower {
       if (turn !== this.#turn) return;
       failures = wait === undefined ? 0 : failures + 1;
       if (wait !== undefined) await this.#pause(Math.max(wait, Math.min(pollEvery, 500 * 2 ** failures) * (0.7 + 0.6 * Math.random())));
-      else if (performance.now() < this.#noStreamsUntil) await this.#pause(pollEvery);
+      else if (this.#running() < this.#noStreamsUntil) await this.#pause(pollEvery);
       else await this.#stream(turn);
     }
   }
@@ -80,17 +83,19 @@ export class Follower {
     } catch (error) {
       if (error instanceof Unreachable) this.#hears.reachable(false);
       if (error instanceof Problem || error instanceof Unreachable) return error.retryAfter * 1000;
-      throw error;
+      // A fault of ours is reported and must not end the following.
+      reportError(error);
+      return pollEvery;
     }
   }
 
   async #nonces(): Promise<void> {
-    const sent = performance.now();
+    const sent = this.#running();
     this.#hears.nonces(await api.nonces(), sent);
   }
 
   async #standings(): Promise<void> {
-    const sent = performance.now();
+    const sent = this.#running();
     await this.#hears.standings(await api.standings(), sent);
   }
 
@@ -100,7 +105,7 @@ export class Follower {
     this.#dead = end === "dead" ? this.#dead + 1 : 0;
     if (this.#dead >= cutLimit) {
       this.#dead = 0;
-      this.#noStreamsUntil = performance.now() + noStreamsFor;
+      this.#noStreamsUntil = this.#running() + noStreamsFor;
     }
     // Many phones lose their streams at the same moment.
     await this.#pause(200 + 1800 * Math.random());

@@ -2,6 +2,8 @@
 // first, then the venue's nonce, and else the time, so that there is always
 // something to show.
 
+import type { VenueNonce } from "./answers.js";
+
 /** A nonce that a gate device showed and this phone's camera read; `until` in running milliseconds. */
 export interface GateNonce {
   readonly nonce: string;
@@ -59,6 +61,28 @@ export function choose({ gate, feed, reachable, now, running }: Known): Fresh {
   const from = Math.floor(now / every) * every;
   const why = !reachable ? "offline" : feed?.open === false ? "closed" : "silent";
   return { kind: "timed", id: `timed ${from}`, why, from, lasts: every };
+}
+
+/** The nonces of the venues that there is news of. Times are the server's `now` and the running clock's, in milliseconds. */
+export class Feeds {
+  readonly #feeds = new Map<string, Feed>();
+
+  of(venue: string): Feed | undefined {
+    return this.#feeds.get(venue);
+  }
+
+  /** These venues and no others have their doors open. */
+  all(venues: readonly VenueNonce[], now: number, running: number): void {
+    for (const venue of this.#feeds.keys()) if (!venues.some((one) => one.venue === venue)) this.#feeds.delete(venue);
+    for (const venue of venues) this.one(venue, now, running);
+  }
+
+  /** A nonce counts from when it was issued, however often it is heard of. */
+  one({ venue, open, nonce = "", issued_at }: VenueNonce, now: number, running: number): void {
+    if (open && this.#feeds.get(venue)?.nonce === nonce) return;
+    const issued = issued_at === undefined ? now : Date.parse(issued_at);
+    this.#feeds.set(venue, { open, nonce, issued_at: issued, received: running - Math.max(0, now - issued) });
+  }
 }
 
 /** The part of the time to the next code that is left, 1 to 0. */

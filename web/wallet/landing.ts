@@ -21,8 +21,7 @@ export function offer(state: OfferState, words: Words, acts: Acts): readonly Nod
 function playbill({ event }: Offer, words: Words): HTMLElement {
   const zone = event.time_zone;
   const place = [event.venue_name, event.screen].filter((part) => part !== "").join(" · ");
-  const starts = Date.parse(event.starts_at);
-  const times = { doors: words.time(event.doors_open_at, zone, starts), start: words.time(event.starts_at, zone, starts) };
+  const times = { doors: words.bare(event.doors_open_at, zone), start: words.time(event.starts_at, zone, Date.parse(event.starts_at)) };
   return h(
     "header",
     { class: "playbill" },
@@ -47,7 +46,7 @@ function action(state: OfferState, words: Words, acts: Acts): readonly Node[] {
       return ready(state, words, acts);
     case "early": {
       const time = words.time(claim_from, event.time_zone, Date.parse(server_time));
-      return [say("wallet.early", { time }), button(words, "wallet.calendar", acts.calendar, "main")];
+      return [say("wallet.early", { time, count: tickets.length }), button(words, "wallet.calendar", acts.calendar, "main")];
     }
     case "taken":
       return [say("wallet.taken", { count: tickets.length })];

@@ -19,13 +19,13 @@ const texts: Readonly<Record<CameraState, Key>> = {
 export function camera(state: Extract<State, { kind: "camera" }>, video: HTMLVideoElement, words: Words, acts: Acts): readonly Node[] {
   const text = state.camera === "live" && state.other ? "wallet.not_gate_code" : texts[state.camera];
   const again = state.camera === "resting" || state.camera === "failed" || state.camera === "denied";
-  video.hidden = state.camera !== "live";
+  const looking = state.camera === "live" || state.camera === "starting";
   return [
     h(
       "div",
       { class: "lookout" },
       h("h1", { tabindex: -1 }, words.say("wallet.scan_gate")),
-      h("div", { class: "finder" }, video),
+      h("div", { class: "finder", hidden: !looking }, video),
       h("p", { "data-say": true }, words.say(text)),
       again && button(words, "wallet.camera_again", acts.wakeCamera, "main"),
       button(words, "wallet.stop_scan", acts.stopScan),

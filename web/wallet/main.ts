@@ -12,8 +12,9 @@ import { Words } from "./words.js";
 
 async function start(): Promise<void> {
   const [messages, store] = await Promise.all([loadMessages(), Store.open().catch(() => undefined)]);
-  const wallet = new Wallet(store);
-  wallet.draws(new Drawing(byId("wallet"), new Words(messages), wallet.acts()));
+  const words = new Words(messages);
+  const wallet = new Wallet(store, words);
+  wallet.draws(new Drawing(byId("wallet"), words, wallet.acts()));
   await wallet.begin();
 }
 

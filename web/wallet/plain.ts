@@ -5,7 +5,7 @@ import type { Key } from "../shared/messages.js";
 import type { Acts, State } from "./state.js";
 import type { Words } from "./words.js";
 
-type Plain = Extract<State, { kind: "loading" | "no_link" | "link_failed" | "cannot_keep" }>;
+type Plain = Extract<State, { kind: "loading" | "no_link" | "finishing" | "link_failed" | "cannot_keep" }>;
 
 export function plain(state: Plain, words: Words, acts: Acts): readonly Node[] {
   switch (state.kind) {
@@ -13,6 +13,8 @@ export function plain(state: Plain, words: Words, acts: Acts): readonly Node[] {
       return page(words, "wallet.title", "common.loading");
     case "no_link":
       return page(words, "wallet.title", "wallet.needs_link");
+    case "finishing":
+      return page(words, "wallet.title", "wallet.claim_waits");
     case "cannot_keep":
       return page(words, "wallet.cannot_keep_title", "wallet.cannot_keep", button(words, "wallet.try_again", acts.retry));
     case "link_failed":

@@ -1,10 +1,10 @@
 // Reading a gate's code with the phone's camera. Loaded when it is first asked
 // for: most guests never need it.
 
-import { Camera, type CameraState } from "../gate/camera.js";
-import { chooseReader } from "../gate/decode.js";
 import { b64u } from "../proof/bytes.js";
 import { parseGateCode, refused } from "../proof/parse.js";
+import { Camera, type CameraState } from "../shared/camera.js";
+import { chooseReader } from "../shared/decode.js";
 
 /** What a gate's code asks to sign: base64url of 16 bytes, accepted for so many seconds from when it was made. */
 export interface Read {

@@ -1,5 +1,6 @@
 // Everything the page can be in. One value of State is one picture.
 
+import type { CameraState } from "../shared/camera.js";
 import type { Offer, Standing } from "./answers.js";
 import type { Fresh, Why } from "./freshness.js";
 import type { Symbol } from "./symbol.js";
@@ -10,6 +11,8 @@ export type State =
   /** No link and no ticket. */
   | { readonly kind: "no_link" }
   | { readonly kind: "link_failed"; readonly why: "unknown" | "ended" | "unreachable" | "refused" }
+  /** A claim of an earlier visit is sent again. */
+  | { readonly kind: "finishing" }
   /** The browser cannot keep a key. */
   | { readonly kind: "cannot_keep" }
   | OfferState
@@ -28,7 +31,7 @@ export interface OfferState {
   readonly others: boolean;
 }
 
-export type CameraState = "off" | "starting" | "live" | "resting" | "denied" | "none" | "failed";
+export type { CameraState };
 
 /** A stack of tickets with one on top. */
 export interface TicketState {
@@ -45,10 +48,13 @@ export interface TicketState {
 
 /** What the ticket's card shows. */
 export type Face =
-  | { readonly kind: "code"; readonly source: Fresh["kind"] | undefined; readonly why: Why | undefined; readonly symbol: Symbol | undefined; readonly left: number }
+  | { readonly kind: "code"; readonly source: Fresh["kind"] | undefined; readonly why: Why | undefined; readonly symbol: Symbol | undefined; readonly left: number; readonly short: Short | undefined }
   | { readonly kind: "waiting" }
   | { readonly kind: "welcome"; readonly at: string; readonly gate: string; readonly remaining: number; readonly more: boolean }
   | { readonly kind: "used" | "held" | "revoked" | "moved" | "over" };
+
+/** Digits to be typed at the gate instead: to be had, on their way, not to be had, or here for so many more seconds. */
+export type Short = { readonly kind: "offered" | "asked" | "failed" } | { readonly kind: "shown"; readonly code: string; readonly left: number };
 
 /** Something that happened to the ticket and matters a while. */
 export type Notice = { readonly kind: "wrong_gate"; readonly gates: readonly string[] } | { readonly kind: "undone" | "left" };
@@ -62,6 +68,7 @@ export interface Acts {
   toTickets(): void;
   turn(by: 1 | -1): void;
   showEarly(): void;
+  shortCode(): void;
   scanGate(): void;
   stopScan(): void;
   wakeCamera(): void;

@@ -4,9 +4,10 @@
 import { openDB, type DBSchema, type IDBPDatabase } from "idb";
 import type { Standing } from "./answers.js";
 
-/** A ticket with its key. */
+/** A ticket with its key, and SHA-256 of the claim code of its link (base64url), to know that link again. */
 export interface Held extends Standing {
   readonly key: CryptoKey;
+  readonly link: string;
 }
 
 /** A key that was made for a ticket whose claim is not answered yet. */

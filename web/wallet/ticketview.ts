@@ -5,6 +5,7 @@
 import { h } from "../shared/dom.js";
 import { button } from "./plain.js";
 import { Ring } from "./ring.js";
+import { ShortView } from "./shortview.js";
 import { remaining } from "./stack.js";
 import type { Acts, Face, TicketState } from "./state.js";
 import { picture, svg } from "./svg.js";
@@ -33,6 +34,7 @@ export class TicketView {
   readonly #turns: HTMLElement;
   readonly #scan: HTMLButtonElement;
   readonly #early: HTMLButtonElement;
+  readonly #short: ShortView;
   readonly #drawn = new Map<string, string>();
 
   constructor(words: Words, acts: Acts) {
@@ -44,12 +46,13 @@ export class TicketView {
     this.#turns = h("nav", { class: "turns", "aria-label": words.say("wallet.stack") }, turn(words, acts, -1), this.#position, turn(words, acts, 1));
     this.#scan = button(words, "wallet.scan_gate", acts.scanGate);
     this.#early = button(words, "wallet.show_early", acts.showEarly);
+    this.#short = new ShortView(words, acts);
     swipe(this.#card, acts);
     this.elements = [
       h("header", { class: "head" }, this.#title, this.#where),
       this.#notice,
       this.#card,
-      h("div", { class: "below" }, this.#status, this.#turns, this.#scan, this.#early, this.#bright),
+      h("div", { class: "below" }, this.#short.element, this.#status, this.#turns, h("div", { class: "pair" }, this.#scan, this.#short.button), this.#early, this.#bright),
     ];
   }
 
@@ -60,10 +63,11 @@ export class TicketView {
     text(this.#title, event.name);
     this.#once("where", [event, Math.floor(now / 60_000)], () => text(this.#where, this.#place(state)));
     this.#once("stub", [ticket], () => this.#stub.replaceChildren(...this.#details(state)));
-    this.#once("message", [face.kind === "code" ? "code" : face, ticket], () => this.#message.replaceChildren(...this.#says(state)));
+    this.#once("message", [face.kind === "code" ? "code" : face, ticket, Math.floor(now / 60_000)], () => this.#message.replaceChildren(...this.#says(state)));
     this.#face(face);
     text(this.#clock, this.#words.clock(now, event.time_zone));
     text(this.#status, this.#words.status(state));
+    this.#status.hidden = face.kind !== "code" && face.kind !== "waiting" && face.kind !== "welcome"; // then the card says it
     this.#notice.hidden = notice === undefined;
     if (notice !== undefined) text(this.#notice, this.#words.notice(notice));
     this.#turns.hidden = count < 2;
@@ -71,7 +75,8 @@ export class TicketView {
     this.#scan.hidden = face.kind !== "code" || face.source === "shown" || face.source === undefined;
     this.#scan.classList.toggle("main", face.kind === "code" && face.source === "timed");
     this.#early.hidden = face.kind !== "waiting";
-    this.#bright.hidden = face.kind !== "code";
+    this.#short.draw(face);
+    this.#bright.hidden = face.kind !== "code" || face.short?.kind === "shown";
   }
 
   #face(face: Face): void {
@@ -108,7 +113,7 @@ export class TicketView {
       case "code":
         return [h("p", {}, this.#words.say("wallet.code_coming"))];
       case "waiting":
-        return [h("p", { class: "soft" }, this.#words.say("wallet.doors")), h("p", { class: "large number" }, time(ticket.event.doors_open_at))];
+        return this.#doors(state);
       case "welcome":
         return [picture("tick"), h("p", { class: "large" }, this.#words.say("wallet.welcome")), h("p", { class: "number" }, [time(face.at), face.gate].filter((part) => part !== "").join(" · "))];
       case "used":
@@ -116,6 +121,16 @@ export class TicketView {
       default:
         return [picture("cross"), h("p", { class: "strong" }, this.#words.status(state))];
     }
+  }
+
+  #doors({ ticket: { event }, now }: TicketState): readonly Node[] {
+    const [at, zone] = [event.doors_open_at, event.time_zone];
+    const another = this.#words.day(at, zone) !== this.#words.day(now, zone);
+    return [
+      h("p", { class: "soft" }, this.#words.say("wallet.doors")),
+      h("p", { class: "large number" }, this.#words.bare(at, zone)),
+      ...(another ? [h("p", { class: "soft" }, this.#words.day(at, zone))] : []),
+    ];
   }
 
   #once(name: string, data: unknown, draw: () => void): void {

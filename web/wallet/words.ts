@@ -3,8 +3,9 @@
 
 import type { Key, Messages, Values } from "../shared/messages.js";
 import type { Offered, Standing } from "./answers.js";
-import type { Face, Notice, TicketState } from "./state.js";
+import { spelled } from "./short.js";
 import { remaining } from "./stack.js";
+import type { Face, Notice, Short, TicketState } from "./state.js";
 
 export class Words {
   readonly #messages: Messages;
@@ -26,8 +27,13 @@ export class Words {
     return this.#format(zone, { hour: "numeric", minute: "2-digit", ...(another && { weekday: "short", day: "numeric", month: "short" }), ...this.#zone(zone, at) }, at);
   }
 
+  /** A time of the same day as one whose zone is said beside it. */
+  bare(at: string, zone: string): string {
+    return this.#format(zone, { hour: "numeric", minute: "2-digit" }, at);
+  }
+
   /** The day in full. */
-  day(at: string, zone: string): string {
+  day(at: string | number, zone: string): string {
     return this.#format(zone, { weekday: "long", day: "numeric", month: "long", year: "numeric" }, at);
   }
 
@@ -104,6 +110,20 @@ export class Words {
     return gates === "" ? this.say("wallet.wrong_gate") : this.say("wallet.wrong_gate_to", { gates });
   }
 
+  /** What is said of a short code, digit by digit and without its seconds; "" before it is asked for. */
+  short(short: Short): string {
+    switch (short.kind) {
+      case "offered":
+        return "";
+      case "asked":
+        return this.say("wallet.short_coming");
+      case "failed":
+        return this.say("wallet.short_failed");
+      case "shown":
+        return this.say("wallet.short_spoken", { digits: spelled(short.code) });
+    }
+  }
+
   /** What a screen reader is told: states, never the rotation of codes. */
   spoken(state: TicketState): string {
     const { face, notice, ticket, position, count } = state;
@@ -112,6 +132,7 @@ export class Words {
       face.kind === "welcome" ? this.say("wallet.welcome") : "",
       notice === undefined ? "" : this.notice(notice),
       this.status(state),
+      face.kind === "code" && face.short !== undefined ? this.short(face.short) : "",
       face.kind === "code" && ticket.admits > 1 ? this.say("wallet.remaining", { count: remaining(ticket) }) : "",
     ];
     return parts.filter((part) => part !== "").join(" ");

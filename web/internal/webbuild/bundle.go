@@ -101,17 +101,33 @@ func (b *building) page(name string, entry *manifest.Page) error {
 	if err != nil {
 		return err
 	}
-	entry.JS = []string{main}
+	entry.JS = atOnce(outputs, main)
 	if css := outputs[main].CSSBundle; css != "" {
 		entry.CSS = []string{filepath.Base(css)}
 	}
 	for output := range outputs {
-		if strings.HasSuffix(output, ".js") && output != main {
+		if strings.HasSuffix(output, ".js") && !slices.Contains(entry.JS, output) {
 			entry.Lazy = append(entry.Lazy, output)
 		}
 	}
 	slices.Sort(entry.Lazy)
 	return nil
+}
+
+// atOnce lists a script and all that it imports statically, itself or through
+// another: the browser needs them before the first line runs, so the page names
+// them and they count as part of the first visit.
+func atOnce(outputs map[string]output, main string) []string {
+	names := []string{main}
+	for i := 0; i < len(names); i++ {
+		for _, imported := range outputs[names[i]].Imports {
+			name := filepath.Base(imported.Path)
+			if _, ours := outputs[name]; ours && imported.Kind == "import-statement" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // decoder bundles <page>/decoder.worker.ts, if the page has one, together with
@@ -206,6 +222,10 @@ func (b *building) options(source, name string) api.BuildOptions {
 type output struct {
 	EntryPoint string `json:"entryPoint"`
 	CSSBundle  string `json:"cssBundle"`
+	Imports    []struct {
+		Path string `json:"path"`
+		Kind string `json:"kind"` // "import-statement" or "dynamic-import" between scripts
+	} `json:"imports"`
 }
 
 // bundle runs esbuild, keeps the files and returns what it says of each, by

@@ -23,7 +23,7 @@ import (
 
 func main() {
 	web := flag.String("web", "web", "the folder of the pages")
-	tests := flag.Bool("tests", false, "bundle the tests (*.test.ts) into .test for `node --test` instead")
+	tests := flag.Bool("tests", false, "bundle the tests (*.test.ts) and the galleries of sample states into .test instead")
 	flag.Parse()
 
 	run := build

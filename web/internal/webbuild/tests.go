@@ -11,8 +11,9 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// buildTests bundles every *.test.ts below web into web/.test, where
-// `node --test` runs them: Node 20 does not read TypeScript.
+// buildTests bundles what only tests need into web/.test: every *.test.ts below
+// web, which `node --test` runs there (Node 20 does not read TypeScript), and the
+// galleries of the pages.
 func buildTests(web string) error {
 	b, err := newBuild(web)
 	if err != nil {
@@ -52,7 +53,7 @@ func buildTests(web string) error {
 	if len(result.Errors) > 0 {
 		return fmt.Errorf("%d errors in the tests, see above", len(result.Errors))
 	}
-	return nil
+	return buildGallery(b.web)
 }
 
 // testSources lists the test files below web, without those of strangers.

@@ -2,8 +2,8 @@
 // allows: its own detector, zxing in a worker, or a decoder in plain script
 // where WebAssembly is refused.
 
-import { startDecoder } from "../shared/trusted.js";
 import type { Found, Frame } from "./frames.js";
+import { startDecoder } from "./trusted.js";
 
 /** Reads the texts of all codes in the present picture. */
 export interface Reader {
