@@ -1,0 +1,142 @@
+package pagetest_test
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"portillon/web"
+	"portillon/web/locales"
+	"portillon/web/pagetest"
+)
+
+// The states of all pages are drawn in every language, in both colour schemes
+// and at two widths, from their samples, in the real HTML and under the real
+// policy. The pictures are kept in web/.test/screens.
+
+// tabs bounds how many states are drawn at a time.
+var tabs = make(chan struct{}, 2)
+
+func TestEveryStateOfEveryPageIsAccessibleFitsTheWindowAndHasNothingToComplainAbout(t *testing.T) {
+	gallery := pagetest.NewGallery(t)
+	for _, name := range web.Names() {
+		for _, scheme := range []string{"light", "dark"} {
+			for _, look := range []pagetest.Look{
+				{Page: name, Scheme: scheme, Width: 390, Height: 844, Scale: 1},
+				{Page: name, Scheme: scheme, Width: 1280, Height: 800, Scale: 1},
+			} {
+				t.Run(fmt.Sprintf("%s in the %s scheme at %d pixels", name, scheme, look.Width), func(t *testing.T) {
+					t.Parallel()
+					tabs <- struct{}{}
+					defer func() { <-tabs }()
+					examine(t, gallery, look)
+				})
+			}
+		}
+	}
+}
+
+// examine looks at all states of a page in all languages.
+func examine(t *testing.T, gallery *pagetest.Gallery, look pagetest.Look) {
+	tab, console := pagetest.Visit(t)
+	for _, language := range locales.Languages() {
+		names := gallery.Open(tab, look, language)
+		if len(names) < 5 {
+			t.Errorf("the page shows only the states %v", names)
+		}
+		useAxe(t, tab)
+		for _, state := range names {
+			gallery.Show(tab, state)
+			complaints := append(findings(tab), console.Take()...)
+			for _, complaint := range complaints {
+				t.Errorf("%s in %s: %s", state, language, complaint)
+			}
+			tab.Screen(fmt.Sprintf(".test/screens/%s/%s-%s-%s-%d.png", look.Page, state, language, look.Scheme, look.Width))
+		}
+	}
+}
+
+// useAxe loads the rules of WCAG into the page, by the debugger: the page's
+// policy would not let it in.
+func useAxe(t testing.TB, tab *pagetest.Tab) {
+	t.Helper()
+	source, err := os.ReadFile(path.Join("..", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatalf("axe-core is missing: run `make web` (%v)", err)
+	}
+	tab.Do(chromedp.Evaluate[chromedp.Void](string(source)))
+}
+
+// rawKey finds a message that the catalogue does not have: it is shown as its key.
+var rawKey = regexp.MustCompile(`\b(common|error|gate|wallet|desk|reason|advice)\.[a-z]+_?[a-z_.]*[a-z]\b`)
+
+// findings are what is wrong with the page as it is now: violations of WCAG 2
+// A and AA, a page wider than its window, and messages that are not there.
+func findings(tab *pagetest.Tab) []string {
+	found := pagetest.Promise[[]string](tab, `axe.run(document, {
+		runOnly: ["wcag2a", "wcag2aa"], resultTypes: ["violations"], preload: false, xpath: false, ancestry: false,
+	}).then((result) => result.violations.flatMap((rule) => rule.nodes.map((node) =>
+		"axe " + rule.id + ": " + node.html.slice(0, 160) + " " + node.failureSummary.replaceAll(/\s+/g, " "))))`)
+	page := pagetest.Eval[struct {
+		Wide int
+		Out  []string
+		Text string
+	}](tab, `({
+		Wide: Math.max(0, document.documentElement.scrollWidth - innerWidth),
+		Out: [...document.querySelectorAll("h1, h2, h3, p, button, a, li, dd, label, input, select, td, th")].filter((element) => {
+			const box = element.getBoundingClientRect();
+			if (box.width === 0 || element.closest(".spoken")) return false;
+			for (let up = element.parentElement; up; up = up.parentElement)
+				if (getComputedStyle(up).overflowX !== "visible") return false;
+			return box.left < -1 || box.right > innerWidth + 1;
+		}).map((element) => element.outerHTML.slice(0, 120)),
+		Text: document.body.innerText,
+	})`)
+	if page.Wide > 0 {
+		found = append(found, fmt.Sprintf("the page is %d pixels wider than its window", page.Wide))
+	}
+	for _, element := range page.Out {
+		found = append(found, "reaches out of the window: "+element)
+	}
+	if key := rawKey.FindString(page.Text); key != "" {
+		found = append(found, "shows the key of a message: "+key)
+	}
+	return found
+}
+
+func TestWhatTheGalleryLooksForIsFoundWhenItIsThere(t *testing.T) {
+	gallery := pagetest.NewGallery(t)
+	tab, console := pagetest.Visit(t)
+	gallery.Open(tab, pagetest.Look{Page: "gate", Scheme: "light", Width: 390, Height: 844, Scale: 1}, "en")
+	useAxe(t, tab)
+	for fault, plant := range map[string]struct{ script, want string }{
+		"pale text":            {`const p = document.createElement("p"); p.textContent = "pale"; p.style.color = "#ccc"; p.style.background = "#fff"; document.querySelector("main").append(p)`, "axe color-contrast"},
+		"a picture unnamed":    {`const i = document.createElement("img"); i.src = "data:image/gif;base64,R0lGODlhAQABAAAAACw="; document.querySelector("main").append(i)`, "axe image-alt"},
+		"a wide page":          {`const d = document.createElement("div"); d.style.width = "500px"; d.textContent = "wide"; document.querySelector("main").append(d)`, "wider than its window"},
+		"a missing message":    {`document.querySelector("main").append("gate.no_such_word")`, "gate.no_such_word"},
+		"an inline style":      {`const d = document.createElement("div"); d.setAttribute("style", "color: red"); document.body.append(d)`, "Content Security Policy"},
+		"markup from a string": {`try { document.createElement("div").innerHTML = "<b>x</b>" } catch {}`, "TrustedHTML"},
+		"a failed request":     {`fetch("/nothing").catch(() => 0)`, "404"},
+		"an exception":         {`setTimeout(() => { throw new Error("planted") })`, "planted"},
+		"a rejected promise":   {`void Promise.reject(new Error("forgotten"))`, "forgotten"},
+		"an error printed":     {`console.error("printed", new Error("with its stack"))`, "printed"},
+	} {
+		gallery.Show(tab, "scanning")
+		pagetest.Promise[bool](tab, `(async () => {`+plant.script+`; return true })()`)
+		said := findings(tab)
+		// What the browser itself says may come a little later.
+		for round := 0; round < 100 && !strings.Contains(strings.Join(said, "\n"), plant.want); round++ {
+			pagetest.Promise[bool](tab, `new Promise((done) => requestAnimationFrame(() => done(true)))`)
+			said = append(said, console.Take()...)
+		}
+		if !strings.Contains(strings.Join(said, "\n"), plant.want) {
+			t.Errorf("%s: want a complaint about %q, got %q", fault, plant.want, said)
+		}
+		console.Take()
+	}
+}
