@@ -6,7 +6,7 @@
 TOOLS := bin/tools
 
 # one database server for all packages, whose dump is searched for secrets at the end
-GO_TEST = go run ./server/pgtest/run -- go test -race
+GO_TEST = go run ./server/pgtest/run -- go test -race -timeout 20m
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,6 +1,7 @@
 // One made-up state of each kind that the page can be in, for tests and for
 // looking at. None of it is in the product's bundle.
 
+import encodeQR from "qr";
 import type { Admission, Category, Event, Listed, Me, Pairing, Status, Ticket, Venue } from "./answers.js";
 import { missing } from "./orders.js";
 import { form, opened, withForm, type DevicesState, type EventState, type Open, type State, type TicketState, type Trouble } from "./state.js";
@@ -93,7 +94,7 @@ const trouble = (code: string, facts: Trouble["facts"] = {}): Trouble => ({ ...m
 const fields = (...all: [string, string][]): Trouble => missing(all.map(([name, code]) => ({ name, code })));
 
 /** A dark square instead of a symbol: what it says is no matter here. */
-const picture = `data:image/svg+xml,${encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10"><path fill="#fff" d="M0 0h10v10H0z"/><path d="M2 2h6v6H2z"/></svg>')}`;
+const picture = `data:image/svg+xml,${encodeURIComponent(encodeQR("https://tickets.example/w#a-claim-code-of-forty-three-characters-here", "svg", { border: 4 }))}`;
 const handed = { text: "https://tickets.aurora.example/w#9kkd8sWaTw82NKHX5lOxaE8tt4HGC-AFccGjzw_zyh4", picture };
 
 const pairing = (change: Partial<Pairing>): DevicesState => ({

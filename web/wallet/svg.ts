@@ -8,7 +8,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Re
   return element;
 }
 
-const shapes = { tick: "M10 26l10 10 20-24", cross: "M13 13l24 24M37 13l-24 24" } as const;
+const shapes = { tick: "M14 26l8 8 14-17", cross: "M16 16l18 18M34 16l-18 18" } as const;
 
 /** A tick or a cross in a circle, in the colour of the text. */
 export function picture(shape: keyof typeof shapes): SVGSVGElement {
