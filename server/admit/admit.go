@@ -90,19 +90,10 @@ func (s *Service) Scan(ctx context.Context, by session.Caller, in ScanIn) (Answe
 	if err := by.Require(session.Scan, ticket.VenueID{}); err != nil {
 		return Answer{}, err
 	}
-	p := s.present(by, in)
+	q := &question{by: by, in: in, presented: s.present(by, in)}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-
-	var answer Answer
-	err := ErrChanged
-	for i := 0; i <= rejudge && errors.Is(err, ErrChanged); i++ {
-		err = pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-			var err error
-			answer, err = s.scan(ctx, tx, by, in, p)
-			return err
-		})
-	}
+	answer, err := s.alone(ctx, q)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -110,41 +101,70 @@ func (s *Service) Scan(ctx context.Context, by session.Caller, in ScanIn) (Answe
 	return answer, nil
 }
 
+// question is one scan on its way to its answer.
+type question struct {
+	by session.Caller
+	in ScanIn
+	presented
+}
+
 // ErrChanged: the conditional update met another row than was decided on.
 var ErrChanged = errors.New("the ticket changed under its lock")
 
+// alone is the plain form of the act: one scan in a transaction of its own.
+func (s *Service) alone(ctx context.Context, q *question) (answer Answer, err error) {
+	err = ErrChanged
+	for i := 0; i <= rejudge && errors.Is(err, ErrChanged); i++ {
+		err = pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+			var err error
+			answer, err = s.scan(ctx, tx, q)
+			return err
+		})
+	}
+	return answer, err
+}
+
 // scan is the act in its order: lock, read, decide, write.
-func (s *Service) scan(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, p presented) (Answer, error) {
-	if p.digits != "" {
-		if err := s.findShort(ctx, tx, by, in, &p); err != nil {
+func (s *Service) scan(ctx context.Context, tx pgx.Tx, q *question) (Answer, error) {
+	if q.digits != "" {
+		if err := s.findShort(ctx, tx, q.by, q.in, &q.presented); err != nil {
 			return Answer{}, err
 		}
 	}
-	facts, key, err := lockAndRead(ctx, tx, by, in, p)
+	facts, key, err := lockAndRead(ctx, tx, q)
 	if err != nil {
 		return Answer{}, err
 	}
-	if !in.Ticket.IsZero() && (facts.Ticket == nil || facts.Event.Venue.ID != facts.Gate.Venue) {
-		return Answer{}, errTicket // nothing is told of another house's tickets without their code
+	answer, err := s.decide(q, facts, key)
+	if err != nil {
+		return Answer{}, err
 	}
-	facts.Waited = min(max(0, s.now().Sub(in.Arrived)), patience)
-	facts.SignatureGood = p.verified || p.verify(facts, key)
-	answer := Answer{Facts: facts, DryRun: in.DryRun, What: p.what, presented: p}
-	if p.refused != "" {
-		answer.Decision = ticket.Judge(p.refused)
-	} else {
-		answer.Decision = ticket.DecideOver(ticket.Scan{
-			Key: in.Key, Direction: in.Direction, People: in.People, PhoneOffline: in.PhoneOffline, Code: p.facts,
-		}, facts, in.overriding(by, facts.Gate.Venue))
-	}
-	answer.path = in.pathOf(answer.Decision)
-	answer.mayOverride = answer.YieldsTo(rightsOf(by, facts.Gate.Venue), facts.Overrides)
-	if answer.Writes() && !in.DryRun {
-		if err := write(ctx, tx, by, in, answer); err != nil {
+	if answer.Writes() && !q.in.DryRun {
+		if err := write(ctx, tx, q.by, q.in, answer); err != nil {
 			return Answer{}, err
 		}
 	}
-	s.attempt(ctx, tx, by, in, answer)
+	s.attempt(ctx, tx, q.by, q.in, answer)
+	return answer, nil
+}
+
+// decide judges a scan by its facts; it asks nobody.
+func (s *Service) decide(q *question, facts ticket.Facts, key []byte) (Answer, error) {
+	if !q.in.Ticket.IsZero() && (facts.Ticket == nil || facts.Event.Venue.ID != facts.Gate.Venue) {
+		return Answer{}, errTicket // nothing is told of another house's tickets without their code
+	}
+	facts.Waited = min(max(0, s.now().Sub(q.in.Arrived)), patience)
+	facts.SignatureGood = q.verified || q.verify(facts, key)
+	answer := Answer{Facts: facts, DryRun: q.in.DryRun, What: q.what, presented: q.presented}
+	if q.refused != "" {
+		answer.Decision = ticket.Judge(q.refused)
+	} else {
+		answer.Decision = ticket.DecideOver(ticket.Scan{
+			Key: q.in.Key, Direction: q.in.Direction, People: q.in.People, PhoneOffline: q.in.PhoneOffline, Code: q.facts,
+		}, facts, q.in.overriding(q.by, facts.Gate.Venue))
+	}
+	answer.path = q.in.pathOf(answer.Decision)
+	answer.mayOverride = answer.YieldsTo(rightsOf(q.by, facts.Gate.Venue), facts.Overrides)
 	return answer, nil
 }
 
@@ -190,64 +210,8 @@ func (s *Service) present(by session.Caller, in ScanIn) presented {
 	return p
 }
 
-// lockTicket takes the ticket's row until the transaction ends. There is no filter
-// on a column that changes: a row that changed while this waited must still be
-// found.
+// lockTicket takes one ticket's row until the transaction ends.
 const lockTicket = `SELECT FROM tickets WHERE id = @ticket FOR NO KEY UPDATE`
-
-// readFacts is a statement of its own after the lock: it has a new snapshot, so
-// it sees what the transactions before this one have written.
-const readFacts = `
-SELECT portillon_now() AS now,
-  g.id AS gate_id, g.name AS gate_name, g.venue_id AS gate_venue,
-  t.id AS ticket_id, t.number, t.status, t.status_since, t.generation, t.admits, t.entries, t.inside, t.extra,
-  t.seat, t.holder_name, current.created_at AS claimed_at,
-  claim.kind AS claim_kind, claim.public_key,
-  e.id AS event_id, e.name AS event_name, e.screen, e.doors_open_at, e.starts_at, e.ends_at,
-  e.freshness, e.rescan, extract(epoch FROM e.rescan_window)::float8 AS rescan_window, e.reentry, e.show_names,
-  v.id AS venue_id, v.name AS venue_name, v.time_zone,
-  k.id AS category_id, k.name AS category_name, k.paper, k.valid_from, k.valid_until,
-  kg.ids AS category_gates, kg.names AS category_gate_names,
-  n.venue_id AS nonce_venue, n.device_id AS nonce_device, n.issued_at AS nonce_issued_at,
-  a.at AS same_at, a.direction AS same_direction, a.kind AS same_kind, a.people AS same_people, a.entries_after AS same_entries,
-  a.inside_after AS same_inside, a.moved_at AS same_moved_at, a.undone AS same_undone,
-  l.at AS last_at, l.gate_id AS last_gate, l.gate_name AS last_gate_name, l.device_id AS last_device,
-  l.person_name AS last_person, l.generation AS last_generation, l.nonce AS last_nonce, l.shown AS last_shown,
-  (SELECT count(*) FROM admissions o WHERE o.ticket_id = t.id AND o.path = 'override'
-    AND NOT EXISTS (SELECT FROM undos u WHERE u.ticket_id = o.ticket_id AND u.key = o.key)) AS overrides,
-  coalesce(live.live, false) AS wallet_live,
-  EXISTS (SELECT FROM admissions used WHERE used.ticket_id = t.id AND used.direction = @direction
-    AND used.passage = @passage) AS proof_used,
-  EXISTS (SELECT FROM admissions other WHERE other.key = @key AND other.ticket_id <> @ticket
-    AND other.device_id IS NOT DISTINCT FROM @device AND (@device::uuid IS NOT NULL OR other.person_id = @person)) AS key_conflict
-FROM gates g
-LEFT JOIN tickets t ON t.id = @ticket
-LEFT JOIN claims claim ON claim.ticket_id = t.id AND claim.generation = @generation
-LEFT JOIN claims current ON current.ticket_id = t.id AND current.generation = t.generation
-LEFT JOIN events e ON e.id = t.event_id
-LEFT JOIN venues v ON v.id = e.venue_id
-LEFT JOIN categories k ON k.id = t.category_id
-LEFT JOIN LATERAL (
-  SELECT array_agg(cg.gate_id ORDER BY c.name) AS ids, array_agg(c.name ORDER BY c.name) AS names
-  FROM category_gates cg JOIN gates c ON c.id = cg.gate_id WHERE cg.category_id = k.id) kg ON true
-LEFT JOIN nonces n ON n.nonce = @nonce
-LEFT JOIN LATERAL (
-  SELECT p.at, p.direction, p.kind, p.people, p.entries_after, p.inside_after, p.moved_at,
-    EXISTS (SELECT FROM undos u WHERE u.ticket_id = p.ticket_id AND u.key = p.key) AS undone
-  FROM admissions p WHERE p.ticket_id = t.id AND p.key = @key) a ON true
-LEFT JOIN LATERAL (
-  SELECT p.at, p.gate_id, pg.name AS gate_name, p.device_id, who.name AS person_name, p.generation, p.nonce,
-    EXISTS (SELECT FROM receipts r WHERE r.ticket_id = p.ticket_id AND r.key = p.key) AS shown
-  FROM admissions p LEFT JOIN gates pg ON pg.id = p.gate_id LEFT JOIN people who ON who.id = p.person_id
-  WHERE p.ticket_id = t.id AND p.direction = 'in'
-    AND NOT EXISTS (SELECT FROM undos u WHERE u.ticket_id = p.ticket_id AND u.key = p.key)
-  ORDER BY p.at DESC LIMIT 1) l ON true
-LEFT JOIN LATERAL (
-  SELECT true AS live FROM presence s
-  WHERE s.ticket_id = t.id AND s.seen_at > portillon_now() - interval '30 seconds'
-    AND EXISTS (SELECT FROM nonces fresh WHERE fresh.venue_id = g.venue_id AND fresh.epoch IS NOT NULL
-      AND fresh.issued_at > portillon_now() - interval '20 seconds')) live ON true
-WHERE g.id = @gate`
 
 // verify checks the code's signature with the key of the claim it names, or with
 // the issuer's for paper.

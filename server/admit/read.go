@@ -1,11 +1,13 @@
 package admit
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"portillon/server/fault"
@@ -13,158 +15,342 @@ import (
 	"portillon/server/ticket"
 )
 
-// row is what readFacts returns; pointers are NULL where there is no such thing.
-type row struct {
-	Now       time.Time      `db:"now"`
-	GateID    ticket.GateID  `db:"gate_id"`
-	GateName  string         `db:"gate_name"`
-	GateVenue ticket.VenueID `db:"gate_venue"`
-
-	TicketID    *ticket.ID `db:"ticket_id"`
-	Number      *int       `db:"number"`
-	Status      *string    `db:"status"`
-	StatusSince *time.Time `db:"status_since"`
-	Generation  *int16     `db:"generation"`
-	Admits      *int       `db:"admits"`
-	Entries     *int       `db:"entries"`
-	Inside      *int       `db:"inside"`
-	Extra       *int       `db:"extra"`
-	Seat        *string    `db:"seat"`
-	HolderName  *string    `db:"holder_name"`
-	ClaimedAt   *time.Time `db:"claimed_at"`
-
-	ClaimKind *string `db:"claim_kind"`
-	PublicKey []byte  `db:"public_key"`
-
-	EventID      *ticket.EventID `db:"event_id"`
-	EventName    *string         `db:"event_name"`
-	Screen       *string         `db:"screen"`
-	DoorsOpenAt  *time.Time      `db:"doors_open_at"`
-	StartsAt     *time.Time      `db:"starts_at"`
-	EndsAt       *time.Time      `db:"ends_at"`
-	Freshness    *string         `db:"freshness"`
-	Rescan       *string         `db:"rescan"`
-	RescanWindow *float64        `db:"rescan_window"` // seconds
-	Reentry      *bool           `db:"reentry"`
-	ShowNames    *bool           `db:"show_names"`
-	VenueID      *ticket.VenueID `db:"venue_id"`
-	VenueName    *string         `db:"venue_name"`
-	TimeZone     *string         `db:"time_zone"`
-
-	CategoryID        *ticket.CategoryID `db:"category_id"`
-	CategoryName      *string            `db:"category_name"`
-	Paper             *bool              `db:"paper"`
-	ValidFrom         *time.Time         `db:"valid_from"`
-	ValidUntil        *time.Time         `db:"valid_until"`
-	CategoryGates     []ticket.GateID    `db:"category_gates"`
-	CategoryGateNames []string           `db:"category_gate_names"`
-
-	NonceVenue    *ticket.VenueID  `db:"nonce_venue"`
-	NonceDevice   *ticket.DeviceID `db:"nonce_device"`
-	NonceIssuedAt *time.Time       `db:"nonce_issued_at"`
-
-	SameAt        *time.Time `db:"same_at"`
-	SameDirection *string    `db:"same_direction"`
-	SameKind      *string    `db:"same_kind"`
-	SamePeople    *int       `db:"same_people"`
-	SameEntries   *int       `db:"same_entries"`
-	SameInside    *int       `db:"same_inside"`
-	SameMovedAt   *time.Time `db:"same_moved_at"`
-	SameUndone    *bool      `db:"same_undone"`
-
-	LastAt         *time.Time       `db:"last_at"`
-	LastGate       *ticket.GateID   `db:"last_gate"`
-	LastGateName   *string          `db:"last_gate_name"`
-	LastDevice     *ticket.DeviceID `db:"last_device"`
-	LastPerson     *string          `db:"last_person"`
-	LastGeneration *int16           `db:"last_generation"`
-	LastNonce      []byte           `db:"last_nonce"`
-	LastShown      *bool            `db:"last_shown"`
-	Overrides      int              `db:"overrides"`
-
-	WalletLive  bool `db:"wallet_live"`
-	ProofUsed   bool `db:"proof_used"`
-	KeyConflict bool `db:"key_conflict"`
+// reading is what the database says about the tickets of some scans, read in one
+// round trip: the tickets' rows are locked first, and every statement after that
+// has a snapshot of its own, so that it sees what the transactions before this one
+// have written. All statements take lists; a single scan is a list of one.
+type reading struct {
+	now        time.Time
+	tickets    map[ticket.ID]ticketRow
+	claims     map[ticket.ID][]claimRow
+	admissions map[ticket.ID][]admissionFact
+	keys       map[ticket.Key][]keyRow
+	places     map[ticket.CategoryID]placeRow
+	gates      map[ticket.GateID]gateRow
+	nonces     map[string]nonceRow
+	alive      map[ticket.ID]bool      // the wallet's stream lately gave a sign of life
+	lit        map[ticket.VenueID]bool // wallets there have a usable nonce
 }
 
-// lockAndRead takes the ticket's row and gathers the facts, in one round trip; it
-// also gives the public key of the claim that the code names. A code without the
-// right form names the zero ticket, which does not exist.
-func lockAndRead(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, p presented) (ticket.Facts, []byte, error) {
-	var found []row
-	var batch pgx.Batch
-	batch.Queue(lockTicket, pgx.NamedArgs{"ticket": p.ticket})
-	batch.Queue(readFacts, pgx.NamedArgs{
-		"gate": in.Gate, "ticket": p.ticket, "generation": int16(p.facts.Generation), "key": in.Key,
-		"device": null(by.Device), "person": by.Person, "nonce": p.facts.Nonce,
-		"direction": cmp.Or(in.Direction, ticket.In), "passage": p.passageIf(true),
-	}).Query(func(rows pgx.Rows) (err error) {
-		found, err = pgx.CollectRows(rows, pgx.RowToStructByName[row])
+// A ticket's row is locked until the transaction ends. There is no filter on a
+// column that changes: a row that changed while this waited must still be found.
+const (
+	lockTickets = `
+SELECT id, category_id, number, status, status_since, generation, admits, entries, inside, extra, seat, holder_name
+FROM tickets WHERE id = ANY(@tickets) ORDER BY id FOR NO KEY UPDATE`
+	// One that somebody else holds is left out: the others must not wait for it.
+	lockFreeTickets = lockTickets + ` SKIP LOCKED`
+)
+
+type ticketRow struct {
+	ID          ticket.ID         `db:"id"`
+	Category    ticket.CategoryID `db:"category_id"`
+	Number      int               `db:"number"`
+	Status      ticket.Status     `db:"status"`
+	StatusSince time.Time         `db:"status_since"`
+	Generation  int16             `db:"generation"`
+	Admits      int               `db:"admits"`
+	Entries     int               `db:"entries"`
+	Inside      int               `db:"inside"`
+	Extra       int               `db:"extra"`
+	Seat        string            `db:"seat"`
+	HolderName  string            `db:"holder_name"`
+}
+
+const readClaims = `
+SELECT ticket_id, generation, kind, public_key, created_at FROM claims WHERE ticket_id = ANY(@tickets)`
+
+type claimRow struct {
+	Ticket     ticket.ID `db:"ticket_id"`
+	Generation int16     `db:"generation"`
+	Kind       string    `db:"kind"`
+	PublicKey  []byte    `db:"public_key"`
+	CreatedAt  time.Time `db:"created_at"`
+}
+
+const readAdmissions = `
+SELECT a.ticket_id, a.key, a.at, a.gate_id, coalesce(g.name, '') AS gate_name, a.device_id, a.person_id,
+  coalesce(p.name, '') AS person_name, a.direction, a.people, a.entries_after, a.inside_after, a.kind, a.generation,
+  a.nonce, a.path, a.moved_at, a.passage,
+  EXISTS (SELECT FROM undos u WHERE u.ticket_id = a.ticket_id AND u.key = a.key) AS undone,
+  EXISTS (SELECT FROM receipts r WHERE r.ticket_id = a.ticket_id AND r.key = a.key) AS shown
+FROM admissions a LEFT JOIN gates g ON g.id = a.gate_id LEFT JOIN people p ON p.id = a.person_id
+WHERE a.ticket_id = ANY(@tickets)`
+
+type admissionFact struct {
+	Ticket     ticket.ID        `db:"ticket_id"`
+	Key        ticket.Key       `db:"key"`
+	At         time.Time        `db:"at"`
+	Gate       ticket.GateID    `db:"gate_id"`
+	GateName   string           `db:"gate_name"`
+	Device     *ticket.DeviceID `db:"device_id"`
+	Person     ticket.PersonID  `db:"person_id"`
+	PersonName string           `db:"person_name"`
+	Direction  ticket.Direction `db:"direction"`
+	People     int              `db:"people"`
+	Entries    int              `db:"entries_after"`
+	Inside     int              `db:"inside_after"`
+	Kind       ticket.Kind      `db:"kind"`
+	Generation int16            `db:"generation"`
+	Nonce      []byte           `db:"nonce"`
+	Path       string           `db:"path"`
+	MovedAt    *time.Time       `db:"moved_at"`
+	Passage    []byte           `db:"passage"`
+	Undone     bool             `db:"undone"`
+	Shown      bool             `db:"shown"`
+}
+
+// readKeys finds the tickets that a key was admitted for.
+const readKeys = `SELECT key, ticket_id, device_id, person_id FROM admissions WHERE key = ANY(@keys)`
+
+type keyRow struct {
+	Key    ticket.Key       `db:"key"`
+	Ticket ticket.ID        `db:"ticket_id"`
+	Device *ticket.DeviceID `db:"device_id"`
+	Person ticket.PersonID  `db:"person_id"`
+}
+
+// readPlaces: the categories come as a list, so that no plan can walk all of them.
+const readPlaces = `
+SELECT k.id, k.name, k.paper, k.valid_from, k.valid_until, gates.ids AS gate_ids, gates.names AS gate_names,
+  e.id AS event_id, e.name AS event_name, e.screen, e.doors_open_at, e.starts_at, e.ends_at, e.freshness, e.rescan,
+  extract(epoch FROM e.rescan_window)::float8 AS rescan_window, e.reentry, e.show_names,
+  v.id AS venue_id, v.name AS venue_name, v.time_zone
+FROM categories k JOIN events e ON e.id = k.event_id JOIN venues v ON v.id = e.venue_id
+LEFT JOIN LATERAL (
+  SELECT array_agg(g.id ORDER BY g.name) AS ids, array_agg(g.name ORDER BY g.name) AS names
+  FROM category_gates c JOIN gates g ON g.id = c.gate_id WHERE c.category_id = k.id) gates ON true
+WHERE k.id = ANY(ARRAY(SELECT DISTINCT category_id FROM tickets WHERE id = ANY(@tickets)))`
+
+type placeRow struct {
+	ID           ticket.CategoryID `db:"id"`
+	Name         string            `db:"name"`
+	Paper        bool              `db:"paper"`
+	ValidFrom    *time.Time        `db:"valid_from"`
+	ValidUntil   *time.Time        `db:"valid_until"`
+	GateIDs      []ticket.GateID   `db:"gate_ids"`
+	GateNames    []string          `db:"gate_names"`
+	Event        ticket.EventID    `db:"event_id"`
+	EventName    string            `db:"event_name"`
+	Screen       string            `db:"screen"`
+	DoorsOpenAt  time.Time         `db:"doors_open_at"`
+	StartsAt     time.Time         `db:"starts_at"`
+	EndsAt       time.Time         `db:"ends_at"`
+	Freshness    ticket.Freshness  `db:"freshness"`
+	Rescan       ticket.Rescan     `db:"rescan"`
+	RescanWindow float64           `db:"rescan_window"` // seconds
+	Reentry      bool              `db:"reentry"`
+	ShowNames    bool              `db:"show_names"`
+	Venue        ticket.VenueID    `db:"venue_id"`
+	VenueName    string            `db:"venue_name"`
+	TimeZone     string            `db:"time_zone"`
+}
+
+const readGates = `SELECT id, name, venue_id FROM gates WHERE id = ANY(@gates)`
+
+type gateRow struct {
+	ID    ticket.GateID  `db:"id"`
+	Name  string         `db:"name"`
+	Venue ticket.VenueID `db:"venue_id"`
+}
+
+const readNonces = `SELECT nonce, venue_id, device_id, issued_at FROM nonces WHERE nonce = ANY(@nonces)`
+
+type nonceRow struct {
+	Nonce    []byte           `db:"nonce"`
+	Venue    ticket.VenueID   `db:"venue_id"`
+	Device   *ticket.DeviceID `db:"device_id"`
+	IssuedAt time.Time        `db:"issued_at"`
+}
+
+// Whether a wallet could have shown a living code: read for weaker ones only.
+const (
+	readAlive = `
+SELECT ticket_id FROM presence WHERE ticket_id = ANY(@tickets) AND seen_at > portillon_now() - interval '30 seconds'`
+	readLit = `
+SELECT DISTINCT n.venue_id FROM gates g JOIN nonces n ON n.venue_id = g.venue_id
+WHERE g.id = ANY(@gates) AND n.epoch IS NOT NULL AND n.issued_at > portillon_now() - interval '20 seconds'`
+)
+
+// read queues the statements about these scans and returns where their answers will
+// be once the batch is closed.
+func read(batch *pgx.Batch, questions []*question, lock string) *reading {
+	r := &reading{
+		tickets: map[ticket.ID]ticketRow{}, claims: map[ticket.ID][]claimRow{}, admissions: map[ticket.ID][]admissionFact{},
+		keys: map[ticket.Key][]keyRow{}, places: map[ticket.CategoryID]placeRow{}, gates: map[ticket.GateID]gateRow{},
+		nonces: map[string]nonceRow{}, alive: map[ticket.ID]bool{}, lit: map[ticket.VenueID]bool{},
+	}
+	args := listsOf(questions)
+	queue(batch, lock, args, func(t ticketRow) { r.tickets[t.ID] = t })
+	queue(batch, readClaims, args, func(c claimRow) { r.claims[c.Ticket] = append(r.claims[c.Ticket], c) })
+	queue(batch, readAdmissions, args, func(a admissionFact) { r.admissions[a.Ticket] = append(r.admissions[a.Ticket], a) })
+	queue(batch, readKeys, args, func(k keyRow) { r.keys[k.Key] = append(r.keys[k.Key], k) })
+	queue(batch, readPlaces, args, func(p placeRow) { r.places[p.ID] = p })
+	queue(batch, readGates, args, func(g gateRow) { r.gates[g.ID] = g })
+	queue(batch, readNonces, args, func(n nonceRow) { r.nonces[string(n.Nonce)] = n })
+	for _, q := range questions {
+		if q.facts.Signs == ticket.SignsTime || q.facts.Signs == ticket.SignsTOTP {
+			queue(batch, readAlive, args, func(a struct {
+				Ticket ticket.ID `db:"ticket_id"`
+			}) {
+				r.alive[a.Ticket] = true
+			})
+			queue(batch, readLit, args, func(l struct {
+				Venue ticket.VenueID `db:"venue_id"`
+			}) {
+				r.lit[l.Venue] = true
+			})
+			break
+		}
+	}
+	batch.Queue(`SELECT portillon_now()`).QueryRow(func(row pgx.Row) error { return row.Scan(&r.now) })
+	return r
+}
+
+// queue adds a statement whose rows are each handed to keep.
+func queue[T any](batch *pgx.Batch, sql string, args pgx.NamedArgs, keep func(T)) {
+	batch.Queue(sql, args).Query(func(rows pgx.Rows) error {
+		list, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+		for _, one := range list {
+			keep(one)
+		}
 		return err
 	})
-	err := tx.SendBatch(ctx, &batch).Close()
-	switch {
-	case err != nil:
+}
+
+// listsOf are the arguments of all statements that read.
+func listsOf(questions []*question) pgx.NamedArgs {
+	tickets, keys := make([]uuid.UUID, 0, len(questions)), make([]uuid.UUID, 0, len(questions))
+	gates, nonces := make([]uuid.UUID, 0, 1), make([][]byte, 0, 1)
+	seenGates, seenNonces := map[ticket.GateID]bool{}, map[string]bool{}
+	for _, q := range questions {
+		keys = append(keys, q.in.Key.UUID())
+		if !q.ticket.IsZero() {
+			tickets = append(tickets, q.ticket.UUID())
+		}
+		if !seenGates[q.in.Gate] {
+			seenGates[q.in.Gate] = true
+			gates = append(gates, q.in.Gate.UUID())
+		}
+		if n := q.facts.Nonce; n != nil && !seenNonces[string(n)] {
+			seenNonces[string(n)] = true
+			nonces = append(nonces, n)
+		}
+	}
+	return pgx.NamedArgs{"tickets": tickets, "keys": keys, "gates": gates, "nonces": nonces}
+}
+
+// lockAndRead locks one scan's ticket, waits for it if need be, and gathers the
+// facts, in one round trip.
+func lockAndRead(ctx context.Context, tx pgx.Tx, q *question) (ticket.Facts, []byte, error) {
+	var batch pgx.Batch
+	r := read(&batch, []*question{q}, lockTickets)
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 		return ticket.Facts{}, nil, fmt.Errorf("read the facts: %w", err)
-	case len(found) == 0:
+	}
+	return r.about(q)
+}
+
+// about picks out what concerns one scan, and the public key of the claim that its
+// code names. A code without the right form names the zero ticket, which does not
+// exist. Faults: gate.not_found, scan.key_conflict.
+func (r *reading) about(q *question) (ticket.Facts, []byte, error) {
+	g, ok := r.gates[q.in.Gate]
+	if !ok {
 		return ticket.Facts{}, nil, errGate
-	case found[0].KeyConflict && found[0].TicketID != nil && found[0].SameAt == nil:
+	}
+	f := ticket.Facts{
+		Now: r.now, Gate: ticket.Gate{ID: g.ID, Name: g.Name, Venue: g.Venue},
+		Device: q.by.Device, Person: q.by.Person, Assigned: q.by.May(session.Scan, g.Venue),
+		WalletLive: r.alive[q.ticket] && r.lit[g.Venue],
+	}
+	if n, ok := r.nonces[string(q.facts.Nonce)]; ok {
+		f.Nonce = &ticket.Nonce{Venue: n.Venue, Device: value(n.Device), IssuedAt: n.IssuedAt}
+	}
+	t, ok := r.tickets[q.ticket]
+	if !ok {
+		return f, nil, nil
+	}
+	f.Event, f.Category = r.places[t.Category].facts()
+	f.Ticket = t.fact()
+	var key []byte
+	for _, c := range r.claims[t.ID] {
+		if c.Generation == t.Generation {
+			f.Ticket.ClaimedAt = c.CreatedAt
+		}
+		if c.Generation == int16(q.facts.Generation) {
+			f.Claim = &ticket.Claim{Generation: uint8(c.Generation), Paper: c.Kind == "paper"}
+			key = c.PublicKey
+		}
+	}
+	r.addUses(&f, q)
+	if f.SameKey == nil && r.usedElsewhere(q) {
 		return ticket.Facts{}, nil, fault.New(fault.Conflict, "scan.key_conflict",
 			"this key was used for another ticket; make a new key for each scan")
 	}
-	r := found[0]
-	f := r.facts()
-	f.Device, f.Person = by.Device, by.Person
-	f.Assigned = by.May(session.Scan, f.Gate.Venue)
-	return f, r.PublicKey, nil
+	return f, key, nil
 }
 
-func (r row) facts() ticket.Facts {
-	f := ticket.Facts{
-		Now:        r.Now,
-		Gate:       ticket.Gate{ID: r.GateID, Name: r.GateName, Venue: r.GateVenue},
-		WalletLive: r.WalletLive, ProofUsed: r.ProofUsed, Overrides: r.Overrides,
-	}
-	if r.TicketID == nil {
-		return f
-	}
-	f.Ticket = &ticket.Ticket{
-		ID: *r.TicketID, Number: *r.Number, Status: ticket.Status(*r.Status), StatusSince: *r.StatusSince,
-		Generation: uint8(*r.Generation), Admits: *r.Admits, Entries: *r.Entries, Inside: *r.Inside, Extra: *r.Extra,
-		Seat: *r.Seat, Holder: *r.HolderName, ClaimedAt: value(r.ClaimedAt),
-	}
-	f.Event = ticket.Event{
-		ID: *r.EventID, Venue: ticket.Venue{ID: *r.VenueID, Name: *r.VenueName, TimeZone: *r.TimeZone},
-		Name: *r.EventName, Screen: *r.Screen, DoorsOpenAt: *r.DoorsOpenAt, StartsAt: *r.StartsAt, EndsAt: *r.EndsAt,
-		Freshness: ticket.Freshness(*r.Freshness), Rescan: ticket.Rescan(*r.Rescan),
-		RescanWindow: time.Duration(*r.RescanWindow * float64(time.Second)), Reentry: *r.Reentry, ShowNames: *r.ShowNames,
-	}
-	f.Category = ticket.Category{
-		ID: *r.CategoryID, Name: *r.CategoryName, Paper: *r.Paper, ValidFrom: value(r.ValidFrom), ValidUntil: value(r.ValidUntil),
-	}
-	for i, id := range r.CategoryGates {
-		f.Category.Gates = append(f.Category.Gates, ticket.Gate{ID: id, Name: r.CategoryGateNames[i], Venue: *r.VenueID})
-	}
-	if r.ClaimKind != nil {
-		f.Claim = &ticket.Claim{Paper: *r.ClaimKind == "paper"}
-	}
-	if r.NonceVenue != nil {
-		f.Nonce = &ticket.Nonce{Venue: *r.NonceVenue, Device: value(r.NonceDevice), IssuedAt: *r.NonceIssuedAt}
-	}
-	if r.SameAt != nil {
-		f.SameKey = &ticket.Admission{
-			At: *r.SameAt, Direction: ticket.Direction(*r.SameDirection), Kind: ticket.Kind(*r.SameKind), People: *r.SamePeople, Entries: *r.SameEntries,
-			Inside: *r.SameInside, MovedAt: value(r.SameMovedAt), Undone: *r.SameUndone,
+// usedElsewhere reports whether the caller used the scan's key for another ticket.
+func (r *reading) usedElsewhere(q *question) bool {
+	for _, k := range r.keys[q.in.Key] {
+		if k.Ticket != q.ticket && value(k.Device) == q.by.Device && (k.Device != nil || k.Person == q.by.Person) {
+			return true
 		}
 	}
-	if r.LastAt != nil {
-		f.Last = &ticket.Admission{
-			At: *r.LastAt, Gate: ticket.Gate{ID: *r.LastGate, Name: value(r.LastGateName)}, Device: value(r.LastDevice),
-			PersonName: value(r.LastPerson), Generation: uint8(*r.LastGeneration), Nonce: r.LastNonce,
-			Shown: value(r.LastShown),
+	return false
+}
+
+// addUses adds what the ticket's earlier admissions say.
+func (r *reading) addUses(f *ticket.Facts, q *question) {
+	passage, direction := q.passageIf(true), cmp.Or(q.in.Direction, ticket.In)
+	for _, a := range r.admissions[f.Ticket.ID] {
+		if a.Key == q.in.Key {
+			f.SameKey = a.fact()
+		}
+		if passage != nil && a.Direction == direction && bytes.Equal(a.Passage, passage) {
+			f.ProofUsed = true
+		}
+		if a.Undone {
+			continue
+		}
+		if a.Path == override {
+			f.Overrides++
+		}
+		if a.Direction == ticket.In && (f.Last == nil || a.At.After(f.Last.At)) {
+			f.Last = a.fact()
 		}
 	}
-	return f
+}
+
+func (t ticketRow) fact() *ticket.Ticket {
+	return &ticket.Ticket{
+		ID: t.ID, Number: t.Number, Status: t.Status, StatusSince: t.StatusSince, Generation: uint8(t.Generation),
+		Admits: t.Admits, Entries: t.Entries, Inside: t.Inside, Extra: t.Extra, Seat: t.Seat, Holder: t.HolderName,
+	}
+}
+
+func (a admissionFact) fact() *ticket.Admission {
+	return &ticket.Admission{
+		Key: a.Key, At: a.At, Gate: ticket.Gate{ID: a.Gate, Name: a.GateName}, Device: value(a.Device), Person: a.Person,
+		PersonName: a.PersonName, Direction: a.Direction, People: a.People, Entries: a.Entries, Inside: a.Inside, Kind: a.Kind,
+		Generation: uint8(a.Generation), Nonce: a.Nonce, Shown: a.Shown, MovedAt: value(a.MovedAt), Undone: a.Undone,
+	}
+}
+
+func (p placeRow) facts() (ticket.Event, ticket.Category) {
+	event := ticket.Event{
+		ID: p.Event, Venue: ticket.Venue{ID: p.Venue, Name: p.VenueName, TimeZone: p.TimeZone}, Name: p.EventName, Screen: p.Screen,
+		DoorsOpenAt: p.DoorsOpenAt, StartsAt: p.StartsAt, EndsAt: p.EndsAt, Freshness: p.Freshness, Rescan: p.Rescan,
+		RescanWindow: time.Duration(p.RescanWindow * float64(time.Second)), Reentry: p.Reentry, ShowNames: p.ShowNames,
+	}
+	category := ticket.Category{
+		ID: p.ID, Name: p.Name, Paper: p.Paper, ValidFrom: value(p.ValidFrom), ValidUntil: value(p.ValidUntil),
+	}
+	for i, id := range p.GateIDs {
+		category.Gates = append(category.Gates, ticket.Gate{ID: id, Name: p.GateNames[i], Venue: p.Venue})
+	}
+	return event, category
 }
 
 func value[T any](p *T) T {
