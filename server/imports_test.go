@@ -47,7 +47,7 @@ type row struct {
 
 // common is what every capability stands on.
 const common = "server/ticket wallet nonce server/audit server/post server/session server/rights server/problem " +
-	"server/locale server/pg server/fault server/repeat server/seal server/keyring server/wire server/news server/useragent"
+	"server/locale server/pg server/fault server/repeat server/seal server/keyring server/wire server/news server/useragent server/crowd"
 
 var table = []row{
 	// Programs. The only place that reads the clock and the environment.
@@ -75,6 +75,7 @@ var table = []row{
 	{folder: "server/rights", may: "server/ticket server/fault", pure: true},
 	{folder: "server/seal", may: "server/fault", pure: true},
 	{folder: "server/useragent", pure: true},
+	{folder: "server/crowd", pure: true},
 	{folder: "server/locale", may: "server/ticket server/fault web/locales"},
 	{folder: "server/pg", may: "server/fault migrations", sql: anywhere, machine: anywhere},
 	{folder: "server/audit", may: "server/ticket server/rights server/pg server/fault", sql: anywhere},

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -20,6 +22,7 @@ import (
 	"portillon/server/keyring"
 	"portillon/server/locale"
 	"portillon/server/news"
+	"portillon/server/pg"
 	"portillon/server/problem"
 	"portillon/server/seal"
 	"portillon/server/session"
@@ -28,7 +31,10 @@ import (
 
 // Options is all that a server needs from outside.
 type Options struct {
-	Pool        *pgxpool.Pool
+	Pool *pgxpool.Pool
+	// DoorPool is for scans alone: the planner has other settings there, and nothing
+	// that the desk does takes its connections. Without it they share Pool.
+	DoorPool    *pgxpool.Pool
 	DatabaseURL string           // for the connection that listens for news
 	OperatorKey []byte           // seal.KeySize bytes
 	PublicURL   string           // what links begin with, without a slash at the end
@@ -37,6 +43,8 @@ type Options struct {
 	// TrustedProxies are the networks whose X-Forwarded-For is believed; none is
 	// the rule without a proxy.
 	TrustedProxies []*net.IPNet
+	// Plain judges every scan in a transaction of its own, see admit.Options.
+	Plain bool
 }
 
 // Server is the whole product behind one http.Handler.
@@ -84,9 +92,21 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.Claim = claim.New(o.Pool, s.hub, o.PublicURL)
 	s.Challenge = challenge.New(o.Pool, s.Nonces, s.hub, o.Log, o.Now)
 	s.metrics = newMetrics(o.Pool, s.Challenge.Streams)
-	s.Door = admit.New(o.Pool, s.Keys.IssuerKey, s.hashShort, s.hub, s.metrics, o.Log, o.Now)
+	s.Door = admit.New(admit.Options{
+		Pool: cmp.Or(o.DoorPool, o.Pool), Keys: s.Keys.IssuerKey, Hash: s.hashShort, Hub: s.hub, Meter: s.metrics,
+		Log: o.Log, Now: o.Now, Plain: o.Plain,
+	})
 	s.echo = s.router(o) //nolint:contextcheck // each request brings its own
 	return s, nil
+}
+
+// OpenDoor opens a pool for Options.DoorPool, which is the caller's to close.
+func OpenDoor(ctx context.Context, databaseURL string) (*pgxpool.Pool, error) {
+	pool, err := pg.Open(ctx, databaseURL, admit.PoolOptions())
+	if err != nil {
+		return nil, fmt.Errorf("open the door's connections: %w", err)
+	}
+	return pool, nil
 }
 
 func (s *Server) router(o Options) *echo.Echo {

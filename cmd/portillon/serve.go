@@ -131,8 +131,15 @@ func (f serveFlags) serve(ctx context.Context, out *console, ready func(context.
 	if err := db.migrate(ctx, log); err != nil {
 		return err
 	}
+	door, err := server.OpenDoor(ctx, db.URL)
+	if err != nil {
+		return err
+	}
+	defer door.Close()
 	up := &site{db: db, url: f.publicURL(web.Addr())}
-	if up.Server, err = db.server(ctx, f.databaseFlags, server.Options{PublicURL: up.url, Log: log, TrustedProxies: proxies}); err != nil {
+	if up.Server, err = db.server(ctx, f.databaseFlags, server.Options{
+		DoorPool: door, PublicURL: up.url, Log: log, TrustedProxies: proxies,
+	}); err != nil {
 		return err
 	}
 	if err := up.Start(ctx); err != nil {

@@ -41,18 +41,50 @@ type Meter interface {
 
 // Service is the door.
 type Service struct {
-	pool  *pgxpool.Pool
-	keys  IssuerKeys
-	hash  Hash
-	hub   *news.Hub
-	meter Meter
-	log   *slog.Logger
-	now   func() time.Time // only for how long things take; the time is the database's
+	pool   *pgxpool.Pool
+	keys   IssuerKeys
+	hash   Hash
+	hub    *news.Hub
+	meter  Meter
+	log    *slog.Logger
+	now    func() time.Time // only for how long things take; the time is the database's
+	engine *engine          // nil: every scan alone
 }
 
-// New makes the door on a pool.
-func New(pool *pgxpool.Pool, keys IssuerKeys, hash Hash, hub *news.Hub, meter Meter, log *slog.Logger, now func() time.Time) *Service {
-	return &Service{pool: pool, keys: keys, hash: hash, hub: hub, meter: meter, log: log, now: now}
+// Options is what the door needs from outside.
+type Options struct {
+	Pool  *pgxpool.Pool // opened with PoolOptions
+	Keys  IssuerKeys
+	Hash  Hash
+	Hub   *news.Hub
+	Meter Meter
+	Log   *slog.Logger
+	Now   func() time.Time
+	// Plain judges every scan in a transaction of its own: the reference, which
+	// the form for crowds has to agree with.
+	Plain bool
+}
+
+// New makes the door.
+func New(o Options) *Service {
+	s := &Service{pool: o.Pool, keys: o.Keys, hash: o.Hash, hub: o.Hub, meter: o.Meter, log: o.Log, now: o.Now}
+	if !o.Plain {
+		s.engine = newEngine(s)
+	}
+	return s
+}
+
+// PoolOptions are those of the door's pool. A plan that was made while a table was
+// empty reads it whole for ever after, so the planner gets no choice: every
+// statement of the door finds its rows by their keys.
+func PoolOptions() pg.PoolOptions {
+	return pg.PoolOptions{
+		ApplicationName: "portillon door",
+		Settings: map[string]string{
+			"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "enable_material": "off",
+			"plan_cache_mode": "force_generic_plan", "jit": "off",
+		},
+	}
 }
 
 // ScanIn is one act of presenting a code.
@@ -93,7 +125,11 @@ func (s *Service) Scan(ctx context.Context, by session.Caller, in ScanIn) (Answe
 	q := &question{by: by, in: in, presented: s.present(by, in)}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	answer, err := s.alone(ctx, q)
+	ask := s.alone
+	if s.engine != nil {
+		ask = s.engine.ask
+	}
+	answer, err := ask(ctx, q)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -180,6 +216,9 @@ type presented struct {
 	refused  ticket.Reason // its form is not that of a ticket
 	what     string        // what it is instead
 }
+
+// rare scans are always judged alone.
+func (p presented) rare() bool { return p.digits != "" || p.facts.Signs == ticket.SignsNothing }
 
 // present reads the code: six digits that somebody typed, or what a camera saw. It
 // comes before the transaction, since an issuer's key may have to be looked up.

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -23,11 +24,8 @@ func (s *Service) attempt(ctx context.Context, tx pgx.Tx, by session.Caller, in 
 	took := max(0, s.now().Sub(in.Arrived))
 	args := pgx.NamedArgs{
 		"received_at": a.Facts.Now.Add(-took), "key": in.Key, "gate": in.Gate, "device": null(by.Device), "person": by.Person,
-		"kind": a.Kind, "reason": a.Reason, "class": a.Class, "replayed": a.Replayed, "dry_run": in.DryRun,
+		"kind": a.loggedKind(), "reason": a.Reason, "class": a.Class, "replayed": a.Replayed, "dry_run": in.DryRun,
 		"duration_us": took.Microseconds(), "scanned_at": in.ScannedAt, "ticket": nil, "event": nil,
-	}
-	if a.Kind == "" {
-		args["kind"] = ticket.None
 	}
 	if t := a.Facts.Ticket; t != nil {
 		args["ticket"], args["event"] = t.ID, a.Facts.Event.ID
@@ -43,6 +41,9 @@ func (s *Service) attempt(ctx context.Context, tx pgx.Tx, by session.Caller, in 
 		s.log.ErrorContext(ctx, "an attempt could not be logged; the scan went on", "error", err.Error(), "gate", in.Gate.String())
 	}
 }
+
+// loggedKind: what had not even the form of a code is of no kind.
+func (a Answer) loggedKind() ticket.Kind { return cmp.Or(a.Kind, ticket.None) }
 
 // daysAhead is how many days of attempts have their partition made in advance.
 const daysAhead = 14

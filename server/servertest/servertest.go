@@ -48,6 +48,7 @@ type options struct {
 	databaseURL string
 	maxConns    int32
 	log         io.Writer
+	plain       bool
 	db          []pgtest.Option
 }
 
@@ -59,6 +60,9 @@ func MaxConns(n int32) Option { return func(o *options) { o.maxConns = n } }
 
 // LogTo keeps the server's log, for tests of what it says.
 func LogTo(w io.Writer) Option { return func(o *options) { o.log = w } }
+
+// Plain judges every scan in a transaction of its own, by the reference.
+func Plain() Option { return func(o *options) { o.plain = true } }
 
 // New starts a server on a fresh database.
 func New(t testing.TB, opts ...Option) *Server {
@@ -82,12 +86,16 @@ func On(t testing.TB, db *pgtest.DB, opts ...Option) *Server {
 	if err != nil {
 		t.Fatalf("open the pool: %v", err)
 	}
+	door, err := server.OpenDoor(ctx, o.databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &Server{DB: db, Pool: pool}
 	s.HTTP = &http.Client{Transport: &witness{t: t, next: &http.Transport{MaxIdleConnsPerHost: 128}}}
 	web := httptest.NewUnstartedServer(nil)
 	s.URL = "http://" + web.Listener.Addr().(*net.TCPAddr).String()
 	s.Server, err = server.New(ctx, server.Options{
-		Pool: pool, DatabaseURL: o.databaseURL, OperatorKey: operatorKey, PublicURL: s.URL,
+		Pool: pool, DoorPool: door, Plain: o.plain, DatabaseURL: o.databaseURL, OperatorKey: operatorKey, PublicURL: s.URL,
 		Log: slog.New(slog.NewJSONHandler(o.log, nil)), Now: time.Now,
 	})
 	if err != nil {
@@ -104,6 +112,7 @@ func On(t testing.TB, db *pgtest.DB, opts ...Option) *Server {
 		s.HTTP.CloseIdleConnections()
 		web.Close()
 		pool.Close()
+		door.Close()
 	})
 	return s
 }
