@@ -82,7 +82,7 @@ var table = []row{
 	{folder: "server/repeat", may: "server/ticket server/rights server/pg server/fault", sql: anywhere},
 	{folder: "server/news", may: "server/ticket server/pg server/fault", sql: anywhere},
 	{folder: "server/keyring", may: "server/ticket server/rights server/session server/audit server/pg server/fault server/seal wallet", sql: anywhere},
-	{folder: "server/session", may: "server/ticket server/rights server/audit server/repeat server/pg server/fault server/seal server/problem server/wire server/locale server/useragent", echo: anywhere, sql: anywhere},
+	{folder: "server/session", may: "server/ticket server/rights server/audit server/repeat server/pg server/fault server/seal server/problem server/wire server/locale server/useragent server/crowd", echo: anywhere, sql: anywhere},
 	{folder: "server/post", may: "server/ticket server/rights server/audit server/pg server/fault server/seal server/keyring server/locale wallet", sql: anywhere},
 	{folder: "server/problem", may: "server/fault server/locale", echo: anywhere},
 	{folder: "server/wire", may: "server/ticket server/fault server/repeat", echo: anywhere},

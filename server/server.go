@@ -43,6 +43,9 @@ type Options struct {
 	// TrustedProxies are the networks whose X-Forwarded-For is believed; none is
 	// the rule without a proxy.
 	TrustedProxies []*net.IPNet
+	// ScansPerSecond is the pace of one credential: 0 is the usual one, and a
+	// negative one none at all.
+	ScansPerSecond float64
 	// Plain judges every scan in a transaction of its own, see admit.Options.
 	Plain bool
 }
@@ -122,10 +125,14 @@ func (s *Server) router(o Options) *echo.Echo {
 	}
 	e.HTTPErrorHandler = problem.Handler(o.Log, classify)
 	e.Use(requestID, record(o.Log, s.metrics, o.Now), recovered(o.Log), prompt(o.Now))
-	routes := s.Routes()
+	routes, paces := s.Routes(), newPace(o.ScansPerSecond, o.Now)
 	for _, r := range routes {
 		// Who asks is looked up for calls only: the pages must open without a database.
-		e.Add(r.Method, r.Path, r.handler, s.Session.Identify(), allow(r.Right))
+		chain := []echo.MiddlewareFunc{s.Session.Identify(), allow(r.Right)}
+		if paced[r.Path] {
+			chain = append(chain, paces.keep)
+		}
+		e.Add(r.Method, r.Path, r.handler, chain...)
 	}
 	e.GET("/healthz", func(c echo.Context) error { return c.JSON(http.StatusOK, map[string]string{"status": "ok"}) })
 	e.GET("/readyz", s.ready)

@@ -2,6 +2,7 @@ package admit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -220,5 +221,32 @@ func TestTheDatabaseItselfRefusesASecondRowAndAnEntryTooMany(t *testing.T) {
 		if err == nil || !containsConstraint(err, c.constraint) {
 			t.Errorf("%s: %v, want %s", c.sql, err, c.constraint)
 		}
+	}
+}
+
+// T103.
+func TestFastHonestScanningIsNeverSlowedAndAFloodIsToldWhenToGoOn(t *testing.T) {
+	t.Parallel()
+	h := servertest.NewHouse(t, servertest.Paced())
+	karel, eva := h.Controller("Karel", session.Controller), h.Controller("Eva", session.Controller)
+	phone := h.NewPhone()
+	issued := h.Issue(h.Event.Event, client.NewTickets{Category: h.Standard.Category, Count: 20})
+	phone.Take(t, issued.ClaimURL)
+	nonce := karel.Hold(t)
+	for _, id := range issued.Tickets {
+		if a := karel.Ask(t, phone.Signed(t, id.Ticket, nonce)); a.Reason != ticket.Admitted {
+			t.Fatalf("one of twenty quick scans: %s", a.Reason)
+		}
+	}
+	var slowed *client.Problem
+	for i := 0; slowed == nil && i < 10_000; i++ {
+		_, err := karel.Scan(context.Background(), servertest.NewKey(), client.Scan{Gate: h.Gate.Gate, Code: "flood"})
+		errors.As(err, &slowed)
+	}
+	if slowed == nil || slowed.Status != 429 || slowed.Code != "scan.too_fast" || slowed.RetryAfter <= 0 {
+		t.Fatalf("a flood is answered %+v", slowed)
+	}
+	if a := eva.Ask(t, "not a code"); a.Reason != ticket.NotATicket {
+		t.Errorf("her neighbour pays for it: %s", a.Reason)
 	}
 }

@@ -6,6 +6,7 @@ package locale
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
 	"golang.org/x/text/language"
@@ -21,6 +22,7 @@ var matcher = language.NewMatcher(Languages)
 // Catalogue is the messages in all languages.
 type Catalogue struct {
 	byLanguage map[string]*i18n.Localizer
+	plain      sync.Map // sentences without values, by language and key: the door says them at every scan
 }
 
 // Load reads the embedded catalogues.
@@ -59,6 +61,21 @@ func Match(acceptLanguage string) string {
 
 // Text is the sentence of a key in a language that Match returned.
 func (c *Catalogue) Text(lang, key string, values map[string]any) string {
+	if len(values) > 0 {
+		return c.localize(lang, key, values)
+	}
+	which := [2]string{lang, key}
+	if text, ok := c.plain.Load(which); ok {
+		return text.(string)
+	}
+	text := c.localize(lang, key, nil)
+	if text != key { // keys that nobody has could be any text
+		c.plain.Store(which, text)
+	}
+	return text
+}
+
+func (c *Catalogue) localize(lang, key string, values map[string]any) string {
 	localizer, ok := c.byLanguage[lang]
 	if !ok {
 		localizer = c.byLanguage[Languages[0].String()]

@@ -49,6 +49,7 @@ type options struct {
 	maxConns    int32
 	log         io.Writer
 	plain       bool
+	pace        float64
 	db          []pgtest.Option
 }
 
@@ -64,6 +65,9 @@ func LogTo(w io.Writer) Option { return func(o *options) { o.log = w } }
 // Plain judges every scan in a transaction of its own, by the reference.
 func Plain() Option { return func(o *options) { o.plain = true } }
 
+// Paced keeps devices at the usual pace, which tests are faster than.
+func Paced() Option { return func(o *options) { o.pace = 0 } }
+
 // New starts a server on a fresh database.
 func New(t testing.TB, opts ...Option) *Server {
 	t.Helper()
@@ -77,7 +81,7 @@ func New(t testing.TB, opts ...Option) *Server {
 // On starts a server on a database that is there, as a second process would.
 func On(t testing.TB, db *pgtest.DB, opts ...Option) *Server {
 	t.Helper()
-	o := options{databaseURL: db.URL, maxConns: 16, log: io.Discard}
+	o := options{databaseURL: db.URL, maxConns: 16, log: io.Discard, pace: -1}
 	for _, option := range opts {
 		option(&o)
 	}
@@ -95,7 +99,7 @@ func On(t testing.TB, db *pgtest.DB, opts ...Option) *Server {
 	web := httptest.NewUnstartedServer(nil)
 	s.URL = "http://" + web.Listener.Addr().(*net.TCPAddr).String()
 	s.Server, err = server.New(ctx, server.Options{
-		Pool: pool, DoorPool: door, Plain: o.plain, DatabaseURL: o.databaseURL, OperatorKey: operatorKey, PublicURL: s.URL,
+		Pool: pool, DoorPool: door, Plain: o.plain, ScansPerSecond: o.pace, DatabaseURL: o.databaseURL, OperatorKey: operatorKey, PublicURL: s.URL,
 		Log: slog.New(slog.NewJSONHandler(o.log, nil)), Now: time.Now,
 	})
 	if err != nil {

@@ -112,23 +112,6 @@ func (s *Service) byBearer(ctx context.Context, header string) (Caller, error) {
 	return Caller{}, unknownCredential()
 }
 
-// byDevice reads the device, who is signed on to it and his roles at once: it is
-// asked at every scan.
-func (s *Service) byDevice(ctx context.Context, credential string) (Caller, error) {
-	by := Caller{Kind: ByDevice}
-	var person *ticket.PersonID
-	err := s.readCaller(ctx, &by, `
-SELECT d.id, d.name, d.venue_id, p.id, coalesce(p.name, ''), r.role, r.venue_id, coalesce(r.can_override, false)
-FROM devices d
-LEFT JOIN sign_ons o ON o.device_id = d.id AND o.signed_off_at IS NULL
-LEFT JOIN people p ON p.id = o.person_id AND p.disabled_at IS NULL
-LEFT JOIN person_roles r ON r.person_id = p.id
-WHERE d.token_hash = @hash AND d.revoked_at IS NULL`,
-		pgx.NamedArgs{"hash": seal.Hash(credential)}, &by.Device, &by.DeviceName, &by.Venue, &person, &by.PersonName)
-	by.Person = orZero(person)
-	return by, err
-}
-
 func (s *Service) byToken(ctx context.Context, credential string) (Caller, error) {
 	by := Caller{Kind: ByToken}
 	var venue *ticket.VenueID

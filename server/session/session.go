@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"portillon/server/crowd"
 	"portillon/server/seal"
 	"portillon/server/ticket"
 )
@@ -52,6 +53,7 @@ type Service struct {
 	log       *slog.Logger
 	cookies   *scs.SessionManager
 	limits    *limits
+	devices   *crowd.Line[*deviceAsked]
 	hashing   chan struct{} // one slot for each hash under way: each takes 19 MiB
 }
 
@@ -63,6 +65,7 @@ func New(pool *pgxpool.Pool, box *seal.Box, publicURL string, now func() time.Ti
 		pool: pool, box: box, publicURL: strings.TrimRight(publicURL, "/"), now: now, log: log,
 		limits: newLimits(now), hashing: make(chan struct{}, hashesAtOnce),
 	}
+	s.devices = s.newDeviceLine()
 	s.origin, _ = url.Parse(s.publicURL) // nil: then only the request's own host is an origin
 	s.cookies = newCookies(store{pool: pool, now: now}, onTLS(s.publicURL))
 	return s
