@@ -26,7 +26,7 @@ type metrics struct {
 
 var scanBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 3}
 
-func newMetrics(pool *pgxpool.Pool, streams func() int) *metrics {
+func newMetrics(pool *pgxpool.Pool, streams, waiting func() int) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		scans: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -51,6 +51,7 @@ func newMetrics(pool *pgxpool.Pool, streams func() int) *metrics {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 	}
 	gauge("portillon_wallet_streams", "Wallet pages that are following the nonce now.", func() float64 { return float64(streams()) })
+	gauge("portillon_scans_waiting", "Scans that wait for the transaction before theirs.", func() float64 { return float64(waiting()) })
 	gauge("portillon_database_connections", "Open connections to the database.", func() float64 { return float64(pool.Stat().TotalConns()) })
 	gauge("portillon_database_connections_busy", "Connections in use.", func() float64 { return float64(pool.Stat().AcquiredConns()) })
 	gauge("portillon_database_connections_max", "The pool's limit.", func() float64 { return float64(pool.Stat().MaxConns()) })

@@ -94,7 +94,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.Issue = issue.New(o.Pool, s.Keys, s.tell, o.PublicURL)
 	s.Claim = claim.New(o.Pool, s.hub, o.PublicURL)
 	s.Challenge = challenge.New(o.Pool, s.Nonces, s.hub, o.Log, o.Now)
-	s.metrics = newMetrics(o.Pool, s.Challenge.Streams)
+	s.metrics = newMetrics(o.Pool, s.Challenge.Streams, func() int { return s.Door.Waiting() })
 	s.Door = admit.New(admit.Options{
 		Pool: cmp.Or(o.DoorPool, o.Pool), Keys: s.Keys.IssuerKey, Hash: s.hashShort, Hub: s.hub, Meter: s.metrics,
 		Log: o.Log, Now: o.Now, Plain: o.Plain,

@@ -80,6 +80,9 @@ func New(o Options) *Service {
 func PoolOptions() pg.PoolOptions {
 	return pg.PoolOptions{
 		ApplicationName: "portillon door",
+		// Below our own patience, so that the server ends what we would give up.
+		LockTimeout: patience - 500*time.Millisecond, StatementTimeout: patience - 250*time.Millisecond,
+		IdleInTransactionTimeout: 2 * patience,
 		Settings: map[string]string{
 			"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "enable_material": "off",
 			"plan_cache_mode": "force_generic_plan", "jit": "off",

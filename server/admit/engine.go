@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -74,6 +75,14 @@ func (e *engine) ask(ctx context.Context, q *question) (Answer, error) {
 	return w.answer, w.err
 }
 
+// Waiting is how many scans have not been begun.
+func (s *Service) Waiting() int {
+	if s.engine == nil {
+		return 0
+	}
+	return s.engine.line.Waiting()
+}
+
 // askAlone takes the side lane. It has few places, since each may have to wait for
 // a row that somebody holds.
 func (e *engine) askAlone(ctx context.Context, q *question) (Answer, error) {
@@ -105,9 +114,7 @@ func (e *engine) serve(batch []*waiting) (later []*waiting) {
 	if len(now) == 0 {
 		return later
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := e.transact(ctx, now); err != nil {
+	if err := e.guarded(now); err != nil {
 		for _, w := range now {
 			w.err, w.alone = err, !pg.Unavailable(err)
 		}
@@ -116,6 +123,20 @@ func (e *engine) serve(batch []*waiting) (later []*waiting) {
 		close(w.done)
 	}
 	return later
+}
+
+// guarded: a fault of ours in one scan must not end the process for all the others.
+// Alone, it is answered as any fault of ours.
+func (e *engine) guarded(batch []*waiting) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e.door.log.Error("panic", "panic", fmt.Sprint(r), "stack", string(debug.Stack()), "scans", len(batch))
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return e.transact(ctx, batch)
 }
 
 // transact is the act in its order: lock, read, decide, write. Nobody is answered
@@ -142,6 +163,11 @@ func (e *engine) transact(ctx context.Context, batch []*waiting) error {
 
 // decide judges one scan of the batch, or leaves it to be judged alone.
 func (e *engine) decide(r *reading, w *waiting) {
+	defer func() {
+		if recover() != nil {
+			w.alone = true // where it happens again, and is answered and logged
+		}
+	}()
 	if _, free := r.tickets[w.ticket]; !free && !w.ticket.IsZero() {
 		w.alone = true // somebody holds its row, or there is none
 		return
