@@ -3,8 +3,8 @@ package admit
 import (
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // enterMany is enter and insertAdmission for many tickets whose rows are locked.
@@ -30,14 +30,14 @@ RETURNING ticket_id`
 // entriesOf are the arguments of enterMany.
 func entriesOf(batch []*waiting) pgx.NamedArgs {
 	n := len(batch)
-	tickets, keys, gates, persons := make([]uuid.UUID, n), make([]uuid.UUID, n), make([]uuid.UUID, n), make([]uuid.UUID, n)
-	devices := make([]*uuid.UUID, n)
+	tickets, keys, gates, persons := make([][16]byte, n), make([][16]byte, n), make([][16]byte, n), make([][16]byte, n)
+	devices := make([]pgtype.UUID, n)
 	people, generations, kinds := make([]int32, n), make([]int16, n), make([]string, n)
 	nonces, passages, moved, reentries := make([][]byte, n), make([][]byte, n), make([]*time.Time, n), make([]bool, n)
 	for i, w := range batch {
 		a := w.answer
-		tickets[i], keys[i], gates[i], persons[i] = w.ticket.UUID(), w.in.Key.UUID(), w.in.Gate.UUID(), w.by.Person.UUID()
-		devices[i] = nullUUID(w.by.Device)
+		tickets[i], keys[i], gates[i], persons[i] = w.ticket, w.in.Key, w.in.Gate, w.by.Person
+		devices[i] = nullable(w.by.Device)
 		people[i], generations[i], kinds[i] = int32(a.People), int16(a.Facts.Ticket.Generation), string(a.Kind)
 		reentries[i] = a.Facts.Event.Reentry
 		nonces[i], passages[i], moved[i] = w.facts.Nonce, w.passageIf(reentries[i]), nullTime(a.MovedAt)
@@ -59,19 +59,19 @@ SELECT * FROM unnest(@received_at::timestamptz[], @tickets::uuid[], @keys::uuid[
 func (s *Service) attemptsOf(batch []*waiting) pgx.NamedArgs {
 	n := len(batch)
 	received, scanned := make([]time.Time, n), make([]*time.Time, n)
-	tickets, events, devices := make([]*uuid.UUID, n), make([]*uuid.UUID, n), make([]*uuid.UUID, n)
-	keys, gates, persons := make([]uuid.UUID, n), make([]uuid.UUID, n), make([]uuid.UUID, n)
+	tickets, events, devices := make([]pgtype.UUID, n), make([]pgtype.UUID, n), make([]pgtype.UUID, n)
+	keys, gates, persons := make([][16]byte, n), make([][16]byte, n), make([][16]byte, n)
 	kinds, reasons, classes := make([]string, n), make([]string, n), make([]string, n)
 	replayed, dry, durations := make([]bool, n), make([]bool, n), make([]int32, n)
 	now := s.now()
 	for i, w := range batch {
 		a, took := w.answer, max(0, now.Sub(w.in.Arrived))
 		received[i], scanned[i], durations[i] = a.Facts.Now.Add(-took), w.in.ScannedAt, int32(took.Microseconds())
-		keys[i], gates[i], persons[i], devices[i] = w.in.Key.UUID(), w.in.Gate.UUID(), w.by.Person.UUID(), nullUUID(w.by.Device)
+		keys[i], gates[i], persons[i], devices[i] = w.in.Key, w.in.Gate, w.by.Person, nullable(w.by.Device)
 		kinds[i], reasons[i], classes[i] = string(a.loggedKind()), string(a.Reason), string(a.Class)
 		replayed[i], dry[i] = a.Replayed, w.in.DryRun
 		if t := a.Facts.Ticket; t != nil {
-			tickets[i], events[i] = nullUUID(t.ID), nullUUID(a.Facts.Event.ID)
+			tickets[i], events[i] = nullable(t.ID), nullable(a.Facts.Event.ID)
 		}
 	}
 	return pgx.NamedArgs{
@@ -81,10 +81,8 @@ func (s *Service) attemptsOf(batch []*waiting) pgx.NamedArgs {
 	}
 }
 
-func nullUUID[T ~[16]byte](id T) *uuid.UUID {
-	if id == *new(T) {
-		return nil
-	}
-	u := uuid.UUID(id)
-	return &u
+// nullable is NULL for the zero identifier. Lists hold arrays of bytes and not
+// uuid.UUID, which the driver would first ask for its text.
+func nullable[T ~[16]byte](id T) pgtype.UUID {
+	return pgtype.UUID{Bytes: id, Valid: id != *new(T)}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"portillon/server/fault"
@@ -220,17 +219,17 @@ func queue[T any](batch *pgx.Batch, sql string, args pgx.NamedArgs, keep func(T)
 
 // listsOf are the arguments of all statements that read.
 func listsOf(questions []*question) pgx.NamedArgs {
-	tickets, keys := make([]uuid.UUID, 0, len(questions)), make([]uuid.UUID, 0, len(questions))
-	gates, nonces := make([]uuid.UUID, 0, 1), make([][]byte, 0, 1)
+	tickets, keys := make([][16]byte, 0, len(questions)), make([][16]byte, 0, len(questions))
+	gates, nonces := make([][16]byte, 0, 1), make([][]byte, 0, 1)
 	seenGates, seenNonces := map[ticket.GateID]bool{}, map[string]bool{}
 	for _, q := range questions {
-		keys = append(keys, q.in.Key.UUID())
+		keys = append(keys, q.in.Key)
 		if !q.ticket.IsZero() {
-			tickets = append(tickets, q.ticket.UUID())
+			tickets = append(tickets, q.ticket)
 		}
 		if !seenGates[q.in.Gate] {
 			seenGates[q.in.Gate] = true
-			gates = append(gates, q.in.Gate.UUID())
+			gates = append(gates, q.in.Gate)
 		}
 		if n := q.facts.Nonce; n != nil && !seenNonces[string(n)] {
 			seenNonces[string(n)] = true
