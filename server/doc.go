@@ -5,7 +5,9 @@
 // # Where things are
 //
 // A scan is readable in three files: admit/http.go decodes and encodes,
-// admit/admit.go is the act with its SQL in order, ticket/decide.go is the rule.
+// admit/admit.go is the act (lock, read, decide, write), ticket/decide.go is the
+// rule. What the act reads is in admit/read.go; admit/engine.go is the same act for
+// all the scans that wait at the same time.
 // A wall between folders is a wall between rights:
 //
 //	ticket     the rule at the door, pure
@@ -22,6 +24,7 @@
 //	problem    faults become application/problem+json
 //	fault      errors with a stable code
 //	locale     sentences in three languages
+//	crowd      calls that wait at the same time are answered together
 //	wire       what every http.go shares
 //	pg         PostgreSQL: the launcher, the pool, transactions, migrations
 //	client     the API's typed client, for the command line and tests

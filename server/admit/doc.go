@@ -4,4 +4,10 @@
 // often they are sent; and that nobody is answered before the database has
 // committed. It does not know the rule (package ticket), how codes are written
 // (package wallet) or who may be where (package session).
+//
+// The act has two forms with one rule and one set of facts. Alone, a scan has a
+// transaction of its own (Service.alone): the reference. In a crowd, the scans that
+// wait while one transaction is under way go together into the next (engine): two
+// round trips for all of them. What is rare, what a person judges, and a ticket
+// whose row somebody holds are judged alone in both.
 package admit
