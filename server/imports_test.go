@@ -51,7 +51,7 @@ const common = "server/ticket wallet nonce server/audit server/post server/sessi
 
 var table = []row{
 	// Programs. The only place that reads the clock and the environment.
-	{folder: "cmd/portillon", may: "server server/client server/issue server/challenge server/session server/keyring server/repeat migrations nonce web " +
+	{folder: "cmd/portillon", may: "server server/client server/load server/issue server/challenge server/session server/keyring server/repeat migrations nonce web " +
 		"server/ticket server/rights server/pg server/fault server/locale server/seal server/audit wallet", sql: anywhere, machine: anywhere},
 
 	// The server builds everything and mounts it.
@@ -90,6 +90,9 @@ var table = []row{
 
 	// The other side of the wire.
 	{folder: "server/client", may: "server/ticket server/fault wallet"},
+
+	// Measuring.
+	{folder: "server/load", may: "server " + capabilities + " " + common, sql: anywhere, machine: anywhere},
 
 	// For tests only: nothing else lists them.
 	{folder: "server/pgtest", may: "server/pg server/fault server/pgtest/leak migrations", sql: anywhere, machine: anywhere},

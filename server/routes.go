@@ -131,7 +131,7 @@ func (s *Server) walletRoutes() []Route {
 
 // Gates hold the nonce and decide.
 func (s *Server) doorRoutes() []Route {
-	push, door := s.Challenge, admit.NewHandlers(s.Door, s.text, s.now)
+	push, door := s.Challenge, admit.NewHandlers(s.Door, s.judge, s.text, s.now)
 	return []Route{
 		{post, "/v1/nonces", session.Scan, "Holds a lease on the gate's nonce, or makes a nonce to show.", push.HandleHold, takes(challenge.HoldIn{}, created, challenge.Held{})},
 		{post, "/v1/nonce-leases/:lease/renew", session.Scan, "Renews the lease.", push.HandleRenew, gives(ok, challenge.Held{})},

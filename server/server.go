@@ -48,6 +48,9 @@ type Options struct {
 	ScansPerSecond float64
 	// Plain judges every scan in a transaction of its own, see admit.Options.
 	Plain bool
+	// Judge takes the place of the decision about scans, to measure what is around
+	// it; nil is the product.
+	Judge admit.Judge
 }
 
 // Server is the whole product behind one http.Handler.
@@ -68,6 +71,7 @@ type Server struct {
 	echo    *echo.Echo
 	log     *slog.Logger
 	now     func() time.Time
+	judge   admit.Judge
 
 	closing context.CancelFunc
 	jobs    sync.WaitGroup
@@ -76,7 +80,7 @@ type Server struct {
 // New builds the server. The schema must be up to date. Nothing runs yet but
 // what Start begins.
 func New(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{pool: o.Pool, log: o.Log, now: o.Now, closing: func() {}}
+	s := &Server{pool: o.Pool, log: o.Log, now: o.Now, judge: o.Judge, closing: func() {}}
 	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
 	var err error
 	if s.text, err = locale.Load(); err != nil {

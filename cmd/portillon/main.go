@@ -49,6 +49,8 @@ type root struct {
 	Scan   scanCommand   `cmd:"" group:"door" help:"Decide on a code, like a controller."`
 	Wallet walletCommand `cmd:"" group:"door" help:"The reference phone: claim tickets, show codes."`
 
+	Bench benchCommand `cmd:"" group:"server" help:"Measure this build on this machine."`
+
 	Version versionCommand `cmd:"" help:"Say which build this is."`
 }
 

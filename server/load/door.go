@@ -1,0 +1,119 @@
+package load
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"portillon/server"
+	"portillon/server/admit"
+	"portillon/server/pg"
+	"portillon/server/session"
+	"portillon/server/ticket"
+	"portillon/wallet"
+)
+
+// Form is how the door decides while it is measured.
+type Form string
+
+// The product's form, its reference, and the whole path of a scan over HTTP with the
+// signature verified, but without the decision and its transaction.
+const (
+	Crowd  Form = "crowd"
+	Plain  Form = "plain"
+	Verify Form = "verify"
+)
+
+// Door serves the API on a loopback address until ctx ends; ready is told it.
+func Door(ctx context.Context, databaseURL string, form Form, log *slog.Logger, ready func(address string) error) error {
+	pool, err := pg.Open(ctx, databaseURL, pg.PoolOptions{})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	door, err := server.OpenDoor(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	defer door.Close()
+	o := server.Options{
+		Pool: pool, DoorPool: door, DatabaseURL: databaseURL, OperatorKey: make([]byte, 32), PublicURL: "http://127.0.0.1",
+		Log: log, Now: time.Now, Plain: form == Plain,
+	}
+	if form == Verify {
+		keys, err := publicKeys(ctx, pool)
+		if err != nil {
+			return err
+		}
+		o.Judge = keys.judge
+	}
+	s, err := server.New(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	defer func() { _ = s.Close(context.WithoutCancel(ctx)) }()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(listener) }()
+	defer func() { _ = web.Close() }()
+	if err := ready(listener.Addr().String()); err != nil {
+		return err
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// phoneKeys answer every good signature as admitted.
+type phoneKeys struct {
+	list  [keyPairs]*ecdsa.PublicKey
+	event ticket.EventID
+}
+
+func publicKeys(ctx context.Context, pool *pgxpool.Pool) (keys phoneKeys, err error) {
+	if err := pool.QueryRow(ctx, `SELECT id FROM events`).Scan(&keys.event); err != nil {
+		return keys, fmt.Errorf("read the event: %w", err)
+	}
+	rows, err := pool.Query(ctx, `SELECT n, key FROM load_keys`)
+	if err != nil {
+		return keys, fmt.Errorf("read the keys: %w", err)
+	}
+	var n int
+	var key []byte
+	_, err = pgx.ForEachRow(rows, []any{&n, &key}, func() error {
+		keys.list[n], err = wallet.ParsePublicKey([64]byte(key))
+		return err
+	})
+	return keys, err
+}
+
+func (k phoneKeys) judge(_ context.Context, _ session.Caller, in admit.ScanIn) (admit.Answer, error) {
+	code, err := wallet.Parse(in.Code)
+	if err != nil {
+		return admit.Answer{Decision: ticket.Judge(ticket.Malformed)}, nil
+	}
+	if code.VerifyPhone(k.list[keyOf(code.Ticket)], k.event.UUID()) != nil {
+		return admit.Answer{Decision: ticket.Judge(ticket.BadSignature)}, nil
+	}
+	return admit.Answer{Decision: ticket.Judge(ticket.Admitted), Facts: ticket.Facts{
+		SignatureGood: true, Ticket: &ticket.Ticket{ID: ticket.ID(code.Ticket), Number: 1, Seat: "Row 1 Seat 1", Holder: "Guest"},
+		Event: ticket.Event{ID: k.event, Name: "The final"}, Now: time.Now(),
+	}}, nil
+}
