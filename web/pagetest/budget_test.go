@@ -21,6 +21,7 @@ import (
 const firstLoad = 40 << 10
 
 func TestTheFirstLoadOfAWalletIsAtMostFortyKilobytesOverTheWire(t *testing.T) {
+	t.Parallel()
 	h := servertest.NewHouse(t)
 	for _, language := range []string{"en", "fr", "cs"} {
 		link := h.Issue(h.Event.Event, client.NewTickets{Category: h.Standard.Category}).ClaimURL

@@ -23,6 +23,7 @@ import (
 )
 
 func TestACodeForgedFromPublicDataHasABadSignature(t *testing.T) {
+	t.Parallel()
 	h := servertest.NewHouse(t)
 	karel := h.Controller("Karel", session.Controller)
 	nonce := karel.Hold(t) // every phone at the venue has it
@@ -86,6 +87,7 @@ func forgeries(t *testing.T, victim, own *wallet.HeldTicket, nonce [16]byte) map
 }
 
 func TestAPaperCodeForgedUnderThePublishedKeyIDHasABadSignature(t *testing.T) {
+	t.Parallel()
 	h := servertest.NewHouse(t)
 	karel := h.Controller("Karel", session.Controller)
 	issued := h.Issue(h.Event.Event, client.NewTickets{Category: h.Paper.Category}).Tickets[0]
@@ -116,6 +118,7 @@ func TestAPaperCodeForgedUnderThePublishedKeyIDHasABadSignature(t *testing.T) {
 }
 
 func TestACodeOutlivesEveryChangeOfItsHoldersNameAndAddress(t *testing.T) {
+	t.Parallel()
 	h := servertest.NewHouse(t)
 	karel := h.Controller("Karel", session.Controller)
 	nonce := karel.Hold(t)
@@ -204,6 +207,7 @@ func TestEveryCodeIsSmallEnoughForOldCameras(t *testing.T) {
 }
 
 func TestTheGateReadsEveryCodeFromASmallBlurredAndTiltedPicture(t *testing.T) {
+	t.Parallel()
 	h := servertest.NewHouse(t)
 	camera := pagetest.NewCamera(t, 640, 480)
 	gate := openGate(t, h, camera)

@@ -1,6 +1,7 @@
 package pagetest_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path"
@@ -15,48 +16,111 @@ import (
 	"portillon/web/pagetest"
 )
 
-// The states of all pages are drawn in every language, in both colour schemes
-// and at two widths, from their samples, in the real HTML and under the real
-// policy. The pictures are kept in web/.test/screens.
+// The states of all pages are drawn from their samples, in the real HTML and under
+// the real policy: in every language, in both colour schemes and at two widths.
+// Ordinary runs take of these twelve looks of a state a half in which every two of
+// language, scheme and width meet, and ask axe, which is slow and does not mind the
+// language, once in each scheme and at each width. The next state takes the other
+// half. With PORTILLON_SOAK set everything is looked at in every way. With -screens
+// pictures are kept in web/.test/screens.
 
-// tabs bounds how many states are drawn at a time.
-var tabs = make(chan struct{}, 2)
+var keepScreens = flag.Bool("screens", false, "keep a picture of every state that the gallery looks at, in web/.test/screens")
+
+var (
+	schemes = []string{"light", "dark"}
+	windows = []pagetest.Look{{Width: 390, Height: 844, Scale: 1}, {Width: 1280, Height: 800, Scale: 1}}
+)
+
+// way is one way to look at a state: indices of its language, scheme and window.
+type way struct{ language, scheme, window int }
+
+// looks says whether the state of that index is looked at in this way, and whether
+// with axe.
+func (w way) looks(state int) (looks, axe bool) {
+	if os.Getenv("PORTILLON_SOAK") != "" {
+		return true, true
+	}
+	looks = (w.language+w.scheme+w.window+state)%2 == 0
+	return looks, looks && w.language == state%len(locales.Languages())
+}
+
+// ways are all ways to look at a state.
+func ways() (all []way) {
+	for language := range locales.Languages() {
+		for scheme := range schemes {
+			for window := range windows {
+				all = append(all, way{language, scheme, window})
+			}
+		}
+	}
+	return all
+}
+
+func TestTheLooksOfAStateMeetEachTwoOfLanguageSchemeAndWidthAndAxeBothSchemesAndWidths(t *testing.T) {
+	for state := range 12 {
+		pairs, schemesSeen, windowsSeen := map[string]bool{}, map[int]bool{}, map[int]bool{}
+		for _, w := range ways() {
+			looks, axe := w.looks(state)
+			if looks {
+				pairs[fmt.Sprint("language ", w.language, " scheme ", w.scheme)] = true
+				pairs[fmt.Sprint("language ", w.language, " window ", w.window)] = true
+				pairs[fmt.Sprint("scheme ", w.scheme, " window ", w.window)] = true
+			}
+			if axe {
+				schemesSeen[w.scheme], windowsSeen[w.window] = true, true
+			}
+		}
+		if want := 2*len(locales.Languages())*2 + 2*2; len(pairs) != want {
+			t.Errorf("state %d: %d pairs of %d: %v", state, len(pairs), want, pairs)
+		}
+		if len(schemesSeen) != len(schemes) || len(windowsSeen) != len(windows) {
+			t.Errorf("state %d: axe sees the schemes %v and the windows %v", state, schemesSeen, windowsSeen)
+		}
+	}
+}
 
 func TestEveryStateOfEveryPageIsAccessibleFitsTheWindowAndHasNothingToComplainAbout(t *testing.T) {
+	t.Parallel()
 	gallery := pagetest.NewGallery(t)
 	for _, name := range web.Names() {
-		for _, scheme := range []string{"light", "dark"} {
-			for _, look := range []pagetest.Look{
-				{Page: name, Scheme: scheme, Width: 390, Height: 844, Scale: 1},
-				{Page: name, Scheme: scheme, Width: 1280, Height: 800, Scale: 1},
-			} {
-				t.Run(fmt.Sprintf("%s in the %s scheme at %d pixels", name, scheme, look.Width), func(t *testing.T) {
+		for scheme := range schemes {
+			for window := range windows {
+				t.Run(fmt.Sprintf("%s in the %s scheme at %d pixels", name, schemes[scheme], windows[window].Width), func(t *testing.T) {
 					t.Parallel()
-					tabs <- struct{}{}
-					defer func() { <-tabs }()
-					examine(t, gallery, look)
+					examine(t, gallery, name, scheme, window)
 				})
 			}
 		}
 	}
 }
 
-// examine looks at all states of a page in all languages.
-func examine(t *testing.T, gallery *pagetest.Gallery, look pagetest.Look) {
+// examine looks at the states of a page in all languages.
+func examine(t *testing.T, gallery *pagetest.Gallery, page string, scheme, window int) {
 	tab, console := pagetest.Visit(t)
-	for _, language := range locales.Languages() {
+	look := windows[window]
+	look.Page, look.Scheme = page, schemes[scheme]
+	for at, language := range locales.Languages() {
 		names := gallery.Open(tab, look, language)
 		if len(names) < 5 {
 			t.Errorf("the page shows only the states %v", names)
 		}
 		useAxe(t, tab)
-		for _, state := range names {
+		for i, state := range names {
+			looks, axe := way{at, scheme, window}.looks(i)
+			if !looks {
+				continue
+			}
 			gallery.Show(tab, state)
-			complaints := append(findings(tab), console.Take()...)
-			for _, complaint := range complaints {
+			complaints := misfits(tab)
+			if axe {
+				complaints = append(complaints, violations(tab)...)
+			}
+			for _, complaint := range append(complaints, console.Take()...) {
 				t.Errorf("%s in %s: %s", state, language, complaint)
 			}
-			tab.Screen(fmt.Sprintf(".test/screens/%s/%s-%s-%s-%d.png", look.Page, state, language, look.Scheme, look.Width))
+			if *keepScreens {
+				tab.Screen(fmt.Sprintf(".test/screens/%s/%s-%s-%s-%d.png", page, state, language, look.Scheme, look.Width))
+			}
 		}
 	}
 }
@@ -75,13 +139,17 @@ func useAxe(t testing.TB, tab *pagetest.Tab) {
 // rawKey finds a message that the catalogue does not have: it is shown as its key.
 var rawKey = regexp.MustCompile(`\b(common|error|gate|wallet|desk|reason|advice)\.[a-z]+_?[a-z_.]*[a-z]\b`)
 
-// findings are what is wrong with the page as it is now: violations of WCAG 2
-// A and AA, a page wider than its window, and messages that are not there.
-func findings(tab *pagetest.Tab) []string {
-	found := pagetest.Promise[[]string](tab, `axe.run(document, {
+// violations are those of WCAG 2, A and AA, on the page as it is now.
+func violations(tab *pagetest.Tab) []string {
+	return pagetest.Promise[[]string](tab, `axe.run(document, {
 		runOnly: ["wcag2a", "wcag2aa"], resultTypes: ["violations"], preload: false, xpath: false, ancestry: false,
 	}).then((result) => result.violations.flatMap((rule) => rule.nodes.map((node) =>
 		"axe " + rule.id + ": " + node.html.slice(0, 160) + " " + node.failureSummary.replaceAll(/\s+/g, " "))))`)
+}
+
+// misfits are a page wider than its window, what reaches out of it, and messages
+// that are not there.
+func misfits(tab *pagetest.Tab) (found []string) {
 	page := pagetest.Eval[struct {
 		Wide int
 		Out  []string
@@ -128,7 +196,7 @@ func TestWhatTheGalleryLooksForIsFoundWhenItIsThere(t *testing.T) {
 	} {
 		gallery.Show(tab, "scanning")
 		pagetest.Promise[bool](tab, `(async () => {`+plant.script+`; return true })()`)
-		said := findings(tab)
+		said := append(violations(tab), misfits(tab)...)
 		// What the browser itself says may come a little later.
 		for round := 0; round < 100 && !strings.Contains(strings.Join(said, "\n"), plant.want); round++ {
 			pagetest.Promise[bool](tab, `new Promise((done) => requestAnimationFrame(() => done(true)))`)

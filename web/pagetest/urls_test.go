@@ -28,6 +28,7 @@ import (
 // A guest who opens the text of a code with his own camera, a mail filter that
 // follows links, a browser that loads ahead: none of them may change a ticket.
 func TestNoTicketChangesWhenEveryAddressOfTheProductIsOpened(t *testing.T) {
+	t.Parallel()
 	h := servertest.NewHouse(t)
 	karel := h.Controller("Karel", session.Controller)
 	nonce := karel.Hold(t)
