@@ -11,6 +11,7 @@ import (
 	"portillon/server/claim"
 	"portillon/server/client"
 	"portillon/server/issue"
+	"portillon/server/report"
 	"portillon/server/session"
 )
 
@@ -46,6 +47,7 @@ func TestTheClientsBodiesHaveNoMemberThatTheServerHasNot(t *testing.T) {
 		{client.Issued{}, issue.Issued{}}, {client.Ticket{}, issue.Ticket{}}, {client.ClaimLink{}, issue.Link{}}, {client.Printed{}, issue.Printed{}},
 		{client.ClaimKey{}, claim.KeyIn{}}, {client.Claimed{}, claim.Out{}}, {client.WalletState{}, claim.Wallet{}},
 		{client.Token{}, session.APIToken{}}, {client.NewToken{}, session.CreateTokenRequest{}}, {client.Device{}, session.AtDevice{}},
+		{client.Report{}, report.Report{}},
 	} {
 		theirs := members(reflect.TypeOf(pair[1]), "")
 		for _, name := range members(reflect.TypeOf(pair[0]), "") {

@@ -15,6 +15,7 @@
 //	claim      a ticket moves onto a phone
 //	challenge  leases over HTTP and the stream to the wallets
 //	admit      the decision and its transaction, and taking it back
+//	report     counts, and what the doors answered over time
 //	session    who asks: people, roles, devices, tokens
 //	audit      who changed what
 //	repeat     creating calls that may be sent twice

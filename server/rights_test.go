@@ -79,6 +79,7 @@ var rights = map[string]struct{ own, other string }{
 	"POST /v1/events/:event/categories":    {"aA4*", "A*"},
 	"GET /v1/events/:event/tickets":        {"aA24*", "A*"},
 	"POST /v1/events/:event/tickets":       {"aA34*", "A*"},
+	"GET /v1/events/:event/report":         {"aA24*", "A*"},
 	"GET /v1/tickets/:ticket":              {"aA24*", "A*"},
 	"POST /v1/tickets/:ticket/revoke":      {"aA34*", "A*"},
 	"POST /v1/tickets/:ticket/reinstate":   {"aA34*", "A*"},

@@ -10,6 +10,7 @@ import (
 	"portillon/server/challenge"
 	"portillon/server/claim"
 	"portillon/server/issue"
+	"portillon/server/report"
 	"portillon/server/session"
 	"portillon/server/wire"
 )
@@ -104,6 +105,7 @@ func (s *Server) deskRoutes() []Route {
 		{post, "/v1/events/:event/categories", session.Admin, "Adds a category.", desk.HandleCreateCategory, makes(issue.CategoryIn{}, issue.Category{})},
 		{get, "/v1/events/:event/tickets", session.Read, "Lists an event's tickets by number.", desk.HandleListTickets, lists[issue.Listed]("q", "status", "cursor")},
 		{post, "/v1/events/:event/tickets", session.Issue, "Issues tickets with the next numbers: one order, one link.", desk.HandleIssue, makes(issue.TicketsIn{}, issue.Issued{})},
+		{get, "/v1/events/:event/report", session.Read, "Counts an event: tickets, people inside, and what its doors answered over time, by reason, gate and person.", s.Report.HandleEvent, gives(ok, report.Report{}).asks("from", "to", "step")},
 		{get, "/v1/tickets/:ticket", session.Read, "Shows a ticket and its history.", desk.HandleGetTicket, gives(ok, issue.Ticket{})},
 		{post, "/v1/tickets/:ticket/revoke", session.Issue, "Ends a ticket.", desk.HandleRevoke, acts(issue.Ticket{})},
 		{post, "/v1/tickets/:ticket/reinstate", session.Issue, "Gives a revoked ticket back.", desk.HandleReinstate, acts(issue.Ticket{})},

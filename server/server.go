@@ -24,6 +24,7 @@ import (
 	"portillon/server/news"
 	"portillon/server/pg"
 	"portillon/server/problem"
+	"portillon/server/report"
 	"portillon/server/seal"
 	"portillon/server/session"
 	"portillon/server/ticket"
@@ -51,6 +52,8 @@ type Options struct {
 	// Judge takes the place of the decision about scans, to measure what is around
 	// it; nil is the product.
 	Judge admit.Judge
+	// AttemptsKept is for how many days (UTC) the log of attempts is kept; 0 is for ever.
+	AttemptsKept int
 }
 
 // Server is the whole product behind one http.Handler.
@@ -61,6 +64,7 @@ type Server struct {
 	Challenge *challenge.Service
 	Nonces    *nonce.Service
 	Door      *admit.Service
+	Report    *report.Service
 	Keys      *keyring.Ring
 	Box       *seal.Box
 
@@ -72,6 +76,7 @@ type Server struct {
 	log     *slog.Logger
 	now     func() time.Time
 	judge   admit.Judge
+	kept    int // days of attempts; 0: for ever
 
 	closing context.CancelFunc
 	jobs    sync.WaitGroup
@@ -80,7 +85,7 @@ type Server struct {
 // New builds the server. The schema must be up to date. Nothing runs yet but
 // what Start begins.
 func New(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{pool: o.Pool, log: o.Log, now: o.Now, judge: o.Judge, closing: func() {}}
+	s := &Server{pool: o.Pool, log: o.Log, now: o.Now, judge: o.Judge, kept: o.AttemptsKept, closing: func() {}}
 	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
 	var err error
 	if s.text, err = locale.Load(); err != nil {
@@ -103,6 +108,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		Pool: cmp.Or(o.DoorPool, o.Pool), Keys: s.Keys.IssuerKey, Hash: s.hashShort, Hub: s.hub, Meter: s.metrics,
 		Log: o.Log, Now: o.Now, Plain: o.Plain,
 	})
+	s.Report = report.New(o.Pool)
 	s.echo = s.router(o) //nolint:contextcheck // each request brings its own
 	return s, nil
 }
@@ -180,18 +186,31 @@ func (s *Server) run(job func()) {
 	}()
 }
 
-// daily keeps the days of attempts ahead. It runs each hour, so that a server
-// that was asleep catches up.
+// daily keeps the days of attempts ahead, and drops the old ones. It runs each hour,
+// so that a server that was asleep catches up.
 func (s *Server) daily(ctx context.Context) {
 	hourly := time.NewTicker(time.Hour)
 	defer hourly.Stop()
+	s.dropDays(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hourly.C:
 			s.prepareDays(ctx)
+			s.dropDays(ctx)
 		}
+	}
+}
+
+// dropDays leaves what it could not drop to the next hour.
+func (s *Server) dropDays(ctx context.Context) {
+	done, err := s.Door.DropDays(ctx, s.kept)
+	if done != (admit.Dropped{}) {
+		s.log.InfoContext(ctx, "old attempts were dropped", "days", done.Days, "rows", done.Rows, "attempts_kept", s.kept)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.WarnContext(ctx, "old attempts could not be dropped; the next hour tries again", "error", err.Error())
 	}
 }
 

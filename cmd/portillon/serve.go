@@ -32,6 +32,7 @@ type serveFlags struct {
 	TLSCert       string   `name:"tls-cert" help:"Certificate file (PEM), when no proxy in front does TLS." env:"PORTILLON_TLS_CERT" type:"existingfile" placeholder:"FILE"`
 	TLSKey        string   `name:"tls-key" help:"The certificate's key file (PEM)." env:"PORTILLON_TLS_KEY" type:"existingfile" placeholder:"FILE"`
 	TrustedProxy  []string `help:"Network of a proxy whose X-Forwarded-For is believed, as in 10.0.0.0/8; several with commas." env:"PORTILLON_TRUSTED_PROXY" placeholder:"CIDR"`
+	AttemptsKept  int      `help:"Days for which every scan stays in the log of attempts; 0 for ever." default:"400" env:"PORTILLON_ATTEMPTS_KEPT" placeholder:"DAYS"`
 	LogFormat     string   `help:"Form of the log on standard error." default:"text" enum:"text,json" env:"PORTILLON_LOG_FORMAT"`
 	LogLevel      string   `help:"Least level that is logged." default:"${log_level}" enum:"debug,info,warn,error" env:"PORTILLON_LOG_LEVEL"`
 }
@@ -111,6 +112,9 @@ func (f serveFlags) serve(ctx context.Context, out *console, ready func(context.
 	if err != nil {
 		return err
 	}
+	if f.AttemptsKept < 0 {
+		return usage("--attempts-kept: %d is less than no day; 0 keeps them for ever", f.AttemptsKept)
+	}
 	web, err := f.listen(ctx, f.Listen, true)
 	if err != nil {
 		return err
@@ -138,7 +142,7 @@ func (f serveFlags) serve(ctx context.Context, out *console, ready func(context.
 	defer door.Close()
 	up := &site{db: db, url: f.publicURL(web.Addr())}
 	if up.Server, err = db.server(ctx, f.databaseFlags, server.Options{
-		DoorPool: door, PublicURL: up.url, Log: log, TrustedProxies: proxies,
+		DoorPool: door, PublicURL: up.url, Log: log, TrustedProxies: proxies, AttemptsKept: f.AttemptsKept,
 	}); err != nil {
 		return err
 	}
