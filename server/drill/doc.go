@@ -1,0 +1,10 @@
+// Package drill holds the tests of the door under fire: random lives of tickets
+// over two servers, faults planted into the source, connections that are cut,
+// processes that are killed, rows that somebody holds, and acts that race.
+//
+// Everything goes over HTTP, so that the same drills hold whichever form of the
+// act answers; those that compare answers run over each form. What an answer has to
+// be is said here a second time, by a model that shares nothing with the rule.
+//
+// PORTILLON_SOAK makes the numbers large. There is no code for the product here.
+package drill
