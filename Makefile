@@ -47,9 +47,10 @@ soak: web ## the same Go tests with the large numbers
 	@$(RACE) go run ./web/internal/webbuild -tests
 	PORTILLON_SOAK=1 $(GO_TEST) -timeout 3h ./...
 
-bench: ## measure the functions; ratios of one run, never times of a test
+bench: build ## measure the functions, then the door beside pgbench; compare ratios of one run only
 	@.ci/install postgresql
-	go run ./server/pgtest/run -- go test -run '^$$' -bench . -benchmem ./...
+	go run ./server/pgtest/run -partial -- go test -run '^$$' -bench . -benchmem ./...
+	@bin/portillon bench admissions
 
 lint: $(TOOLS)/golangci-lint ## golangci-lint with .ci/golangci.yml
 	@$(call heading,lint)

@@ -98,7 +98,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.hub = news.New(o.Pool, o.DatabaseURL, o.Log)
-	s.Session = session.New(o.Pool, s.Box, o.PublicURL, o.Now, o.Log)
+	s.Session = session.New(o.Pool, s.Box, o.PublicURL, o.Now, o.Log) //nolint:contextcheck // devices are looked up for many requests at once
 	s.Nonces = nonce.New(o.Pool)
 	s.Issue = issue.New(o.Pool, s.Keys, s.tell, o.PublicURL)
 	s.Claim = claim.New(o.Pool, s.hub, o.PublicURL)

@@ -139,7 +139,7 @@ func serveForBench(ctx context.Context, self, url string, form load.Form, logFil
 		return "", nil, err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.CommandContext(ctx, self, "bench", "door", "--form", string(form))
+	cmd := exec.CommandContext(ctx, self, "bench", "door", "--form", string(form)) //nolint:gosec // ourselves
 	cmd.Env = append(os.Environ(), "PORTILLON_DATABASE_URL="+url)
 	cmd.Stderr = log
 	pipe, err := cmd.StdoutPipe()

@@ -92,8 +92,10 @@ func TestALineWithoutRoomTurnsAway(t *testing.T) {
 	})
 	line.Join(&call{})
 	<-begun
-	if !line.Join(&call{}) || !line.Join(&call{}) || line.Join(&call{}) {
-		t.Error("two may wait, and a third may not")
+	for i, want := range []bool{true, true, false} {
+		if line.Join(&call{}) != want {
+			t.Errorf("two may wait, and a third may not: call %d", i+1)
+		}
 	}
 	goOn <- struct{}{}
 	<-begun

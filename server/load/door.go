@@ -107,10 +107,10 @@ func publicKeys(ctx context.Context, pool *pgxpool.Pool) (keys phoneKeys, err er
 func (k phoneKeys) judge(_ context.Context, _ session.Caller, in admit.ScanIn) (admit.Answer, error) {
 	code, err := wallet.Parse(in.Code)
 	if err != nil {
-		return admit.Answer{Decision: ticket.Judge(ticket.Malformed)}, nil
+		return admit.Answer{}, err
 	}
-	if code.VerifyPhone(k.list[keyOf(code.Ticket)], k.event.UUID()) != nil {
-		return admit.Answer{Decision: ticket.Judge(ticket.BadSignature)}, nil
+	if err := code.VerifyPhone(k.list[keyOf(code.Ticket)], k.event.UUID()); err != nil {
+		return admit.Answer{}, err
 	}
 	return admit.Answer{Decision: ticket.Judge(ticket.Admitted), Facts: ticket.Facts{
 		SignatureGood: true, Ticket: &ticket.Ticket{ID: ticket.ID(code.Ticket), Number: 1, Seat: "Row 1 Seat 1", Holder: "Guest"},

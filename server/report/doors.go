@@ -45,7 +45,7 @@ type passageRow struct {
 	People    int
 }
 
-const countPassages = `
+const countEntries = `
 SELECT a.gate_id AS gate, a.person_id AS person, a.direction, a.path, u.key IS NOT NULL AS undone, count(*) AS passages, sum(a.people) AS people
 FROM tickets t JOIN admissions a ON a.ticket_id = t.id
 LEFT JOIN undos u ON u.ticket_id = a.ticket_id AND u.key = a.key
@@ -86,7 +86,7 @@ func (r *Report) countDoors(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	passages, err := list[passageRow](ctx, tx, "the admissions", countPassages, args)
+	passages, err := list[passageRow](ctx, tx, "the admissions", countEntries, args)
 	if err != nil {
 		return err
 	}
