@@ -238,17 +238,19 @@ func refusedByServer(err error) bool {
 	return errors.As(err, &said) && (said.SeverityUnlocalized == "ERROR" || said.Severity == "ERROR")
 }
 
-// commitWithoutLog: a log that cannot be written must not send a crowd away.
+// commitWithoutLog: a log that cannot be written must not send a crowd away. The
+// simple protocol, because the driver may not prepare anything in a transaction that
+// has failed.
 func (e *engine) commitWithoutLog(ctx context.Context, conn *pgxpool.Conn, lost int, why error) (committed bool, err error) {
-	var batch pgx.Batch
-	batch.Queue(`ROLLBACK TO SAVEPOINT attempts`)
-	batch.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error { committed = tag.String() == "COMMIT"; return nil })
-	err = conn.SendBatch(ctx, &batch).Close()
+	tag, err := conn.Exec(ctx, `ROLLBACK TO SAVEPOINT attempts; COMMIT`, pgx.QueryExecModeSimpleProtocol)
+	if committed = err == nil && tag.String() == "COMMIT"; !committed {
+		return false, err // the scans are judged alone, and what is lost is counted there
+	}
 	for range lost {
 		e.door.meter.AttemptLost()
 	}
 	e.door.log.ErrorContext(ctx, "attempts could not be logged; the scans went on", "error", why.Error(), "attempts", lost)
-	return committed, err
+	return committed, nil
 }
 
 // rollBack gives the connection back clean, and the reason on.
