@@ -49,10 +49,12 @@ func (w *World) Prepare(ctx context.Context, address string, n int) (Scans, erro
 	for hand := range cap(errs) {
 		all.Go(func() {
 			for i := hand; i < n; i += cap(errs) {
-				if scans[i], err = w.request(ids[i], nonce, i); err != nil {
+				scan, err := w.request(ids[i], nonce, i)
+				if err != nil {
 					errs <- err
 					return
 				}
+				scans[i] = scan
 			}
 		})
 	}
