@@ -85,4 +85,4 @@ $(TOOLS)/govulncheck: .ci/tools/go.mod
 
 # The database of vulnerabilities comes as a Go module like any other.
 $(TOOLS)/vulndb/index/db.json: .ci/tools/go.mod
-	cd .ci/tools && go run golang.org/x/vulndb/cmd/indexdb -vulns "$$(go list -m -f '{{.Dir}}' golang.org/x/vulndb)/data/osv" -out ../../$(TOOLS)/vulndb
+	cd .ci/tools && go mod download golang.org/x/vulndb && go run golang.org/x/vulndb/cmd/indexdb -vulns "$$(go list -m -f '{{.Dir}}' golang.org/x/vulndb)/data/osv" -out ../../$(TOOLS)/vulndb
