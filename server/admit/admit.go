@@ -175,6 +175,11 @@ func (s *Service) scan(ctx context.Context, tx pgx.Tx, q *question) (Answer, err
 		return Answer{}, err
 	}
 	answer, err := s.decide(q, facts, key)
+	if err == nil && answer.WantsHistory {
+		if facts.History, err = readHistory(ctx, tx, facts); err == nil {
+			answer, err = s.decide(q, facts, key)
+		}
+	}
 	if err != nil {
 		return Answer{}, err
 	}
@@ -292,6 +297,9 @@ func write(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answe
 	t := a.Facts.Ticket // from here on as it is after the entry, which is what a replay shows
 	changed := false
 	var batch pgx.Batch // one round trip
+	if a.Recovers != nil {
+		supersede(&batch, a)
+	}
 	batch.Queue(update, args).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&t.Status, &t.Entries, &t.Inside)
 		if changed = errors.Is(err, pgx.ErrNoRows); changed {
@@ -300,6 +308,10 @@ func write(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answe
 		return err
 	})
 	batch.Queue(insertAdmission, args)
+	if a.Recovers != nil {
+		args["lost"] = a.Recovers.Key
+		batch.Queue(insertSuperseded, args)
+	}
 	if a.short != nil {
 		batch.Queue(spendShort, pgx.NamedArgs{"venue": a.Facts.Gate.Venue, "hash": a.short, "at": a.Facts.Now}).
 			Exec(func(tag pgconn.CommandTag) error {

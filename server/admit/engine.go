@@ -178,6 +178,9 @@ func (e *engine) decide(r *reading, w *waiting) {
 		return
 	}
 	w.answer, w.err = e.door.decide(w.question, facts, key)
+	if w.answer.WantsHistory {
+		w.alone = true
+	}
 	if w.answer.Writes() && (w.answer.path != ordinary || w.answer.Direction == ticket.Out) {
 		w.alone = true
 	}

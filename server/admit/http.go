@@ -243,11 +243,14 @@ type firstUseBody struct {
 func (h *Handlers) body(c echo.Context, a Answer) ScanAnswer {
 	lang := locale.Match(c.Request().Header.Get("Accept-Language"))
 	body := ScanAnswer{
-		Verdict: a.Verdict, Class: a.Class, Reason: a.Reason, Replayed: a.Replayed, DryRun: a.DryRun,
+		Verdict: a.Verdict, Class: a.Class, Reason: a.Reason, Replayed: a.Replayed, Recovered: a.Recovered, DryRun: a.DryRun,
 		Title:   h.text.Text(lang, "reason."+string(a.Reason), nil),
 		Advice:  h.text.Text(lang, "advice."+string(a.Reason), nil),
 		Actions: actions(a), Kind: a.Kind, Direction: a.Direction, People: a.People,
 		At: a.At, MovedAt: a.MovedAt, Is: a.What, Over: a.Over, Server: a.Facts.Now,
+	}
+	if a.Picture {
+		body.Advice = h.text.Text(lang, "gate.probably_picture", nil)
 	}
 	switch a.Reason {
 	case ticket.TooEarly:

@@ -19,6 +19,7 @@ const (
 	ordinary = "ordinary"
 	override = "override" // against a refusal, by a person's judgement
 	lookUp   = "look_up"  // without a code: the person was looked up and identified
+	recovery = "recovery" // in place of one whose answer was lost
 )
 
 // maxReason is the longest reason in bytes.
@@ -86,19 +87,26 @@ func (in ScanIn) pathOf(d ticket.Decision) string {
 	switch {
 	case len(d.Over) > 0:
 		return override
+	case d.Recovers != nil:
+		return recovery
 	case !in.Ticket.IsZero():
 		return lookUp
 	}
 	return ordinary
 }
 
-// auditJudgement signs what a person decided: who, why, and against what.
+// auditJudgement signs what a person decided, and what was recovered: who, why, and
+// against what.
 func auditJudgement(ctx context.Context, tx pgx.Tx, by session.Caller, in ScanIn, a Answer) error {
 	if a.path == ordinary {
 		return nil
 	}
+	details := map[string]any{"against": a.Over, "people": a.People, "gate": in.Gate}
+	if a.Recovers != nil {
+		details["superseded"], details["superseded_gate"] = a.Recovers.Key, a.Recovers.Gate.ID
+	}
 	return audit.Write(ctx, tx, by, audit.Act{
 		Name: "scan." + a.path, Venue: a.Facts.Gate.Venue, Event: a.Facts.Event.ID, Ticket: a.Facts.Ticket.ID, Subject: in.Key,
-		Reason: in.Reason, Details: map[string]any{"against": a.Over, "people": a.People, "gate": in.Gate},
+		Reason: in.Reason, Details: details,
 	})
 }

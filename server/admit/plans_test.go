@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -27,6 +28,9 @@ func TestNoStatementOfTheDoorReadsATableWhole(t *testing.T) {
 	w := &waiting{question: q}
 	w.answer.Facts.Ticket = &ticket.Ticket{}
 	reads, entries := listsOf([]*question{q}), entriesOf([]*waiting{w})
+	history := historyOf(ticket.Facts{
+		Now: time.Now(), Ticket: &ticket.Ticket{ID: q.ticket}, Last: &ticket.Admission{At: time.Now(), Device: ticket.DeviceID(uuid.New())},
+	})
 	for name, statement := range map[string]struct {
 		sql  string
 		args pgx.NamedArgs
@@ -42,6 +46,8 @@ func TestNoStatementOfTheDoorReadsATableWhole(t *testing.T) {
 		"readAlive":       {readAlive, reads},
 		"readLit":         {readLit, reads},
 		"enterMany":       {enterMany, entries},
+		"countStale":      {countStale, history},
+		"readSilence":     {readSilence, history},
 	} {
 		rows, err := db.Pool.Query(ctx, "EXPLAIN "+statement.sql, statement.args)
 		if err != nil {

@@ -71,9 +71,10 @@ const readAdmissions = `
 SELECT a.ticket_id, a.key, a.at, a.gate_id, coalesce(g.name, '') AS gate_name, a.device_id, a.person_id,
   coalesce(p.name, '') AS person_name, a.direction, a.people, a.entries_after, a.inside_after, a.kind, a.generation,
   a.nonce, a.path, a.moved_at, a.passage,
-  EXISTS (SELECT FROM undos u WHERE u.ticket_id = a.ticket_id AND u.key = a.key) AS undone,
+  u.key IS NOT NULL AS undone, u.superseded_by IS NOT NULL AS superseded,
   EXISTS (SELECT FROM receipts r WHERE r.ticket_id = a.ticket_id AND r.key = a.key) AS shown
 FROM admissions a LEFT JOIN gates g ON g.id = a.gate_id LEFT JOIN people p ON p.id = a.person_id
+LEFT JOIN undos u ON u.ticket_id = a.ticket_id AND u.key = a.key
 WHERE a.ticket_id = ANY(@tickets)`
 
 type admissionFact struct {
@@ -96,6 +97,7 @@ type admissionFact struct {
 	MovedAt    *time.Time       `db:"moved_at"`
 	Passage    []byte           `db:"passage"`
 	Undone     bool             `db:"undone"`
+	Superseded bool             `db:"superseded"`
 	Shown      bool             `db:"shown"`
 }
 
@@ -303,6 +305,7 @@ func (r *reading) usedElsewhere(q *question) bool {
 // addUses adds what the ticket's earlier admissions say.
 func (r *reading) addUses(f *ticket.Facts, q *question) {
 	passage, direction := q.passageIf(true), cmp.Or(q.in.Direction, ticket.In)
+	var left time.Time // the latest exit
 	for _, a := range r.admissions[f.Ticket.ID] {
 		if a.Key == q.in.Key {
 			f.SameKey = a.fact()
@@ -316,10 +319,14 @@ func (r *reading) addUses(f *ticket.Facts, q *question) {
 		if a.Path == override {
 			f.Overrides++
 		}
-		if a.Direction == ticket.In && (f.Last == nil || a.At.After(f.Last.At)) {
+		switch {
+		case a.Direction == ticket.Out && a.At.After(left):
+			left = a.At
+		case a.Direction == ticket.In && (f.Last == nil || a.At.After(f.Last.At)):
 			f.Last = a.fact()
 		}
 	}
+	f.LeftSince = f.Last != nil && left.After(f.Last.At)
 }
 
 func (t ticketRow) fact() *ticket.Ticket {
@@ -334,6 +341,7 @@ func (a admissionFact) fact() *ticket.Admission {
 		Key: a.Key, At: a.At, Gate: ticket.Gate{ID: a.Gate, Name: a.GateName}, Device: value(a.Device), Person: a.Person,
 		PersonName: a.PersonName, Direction: a.Direction, People: a.People, Entries: a.Entries, Inside: a.Inside, Kind: a.Kind,
 		Generation: uint8(a.Generation), Nonce: a.Nonce, Shown: a.Shown, MovedAt: value(a.MovedAt), Undone: a.Undone,
+		Ordinary: a.Path == ordinary || a.Path == recovery, Recovery: a.Path == recovery, Superseded: a.Superseded,
 	}
 }
 

@@ -26,6 +26,11 @@ type Decision struct {
 	Validity  time.Time // the time that TooEarly and TooLate are about
 	At        time.Time // when it was admitted: of the first answer if Replayed
 	Over      []Reason  // admitted against these
+
+	Recovers     *Admission // admitted, and this earlier one, whose answer was lost, is taken back
+	Recovered    bool       // it is such an admission, or the repeated answer of one
+	Picture      bool       // StaleNonce, so often that it is probably a picture
+	WantsHistory bool       // not final: Facts.History has to be read, and the scan judged again
 }
 
 // Writes reports whether the decision is an admission still to be written.
@@ -61,7 +66,7 @@ func DecideOver(s Scan, f Facts, by Overriding) Decision {
 	if s.Direction == "" {
 		s.Direction = In
 	}
-	d := decide(s, f, by)
+	d := suspect(f, decide(s, f, by))
 	if d.Direction == "" {
 		d.Direction = s.Direction
 	}
@@ -111,8 +116,8 @@ func decide(s Scan, f Facts, by Overriding) Decision {
 			over = append(over, d.Reason)
 		}
 	}
-	d := checkUse(s, f)
-	if d.Reason != Admitted && s.Direction == In && d.YieldsTo(by, f.Overrides) {
+	d := forgive(s, f, checkUse(s, f))
+	if d.Reason != Admitted && !d.WantsHistory && s.Direction == In && d.YieldsTo(by, f.Overrides) {
 		over = append(over, d.Reason)
 		d = admitted(s, f, min(max(1, s.People), f.Ticket.Admits), 0)
 	}
@@ -126,11 +131,14 @@ func decide(s Scan, f Facts, by Overriding) Decision {
 // be refused because of its own success.
 func replay(s Scan, f Facts) Decision {
 	a := f.SameKey
-	if a.Undone {
+	switch {
+	case a.Superseded:
+		return Judge(Superseded)
+	case a.Undone:
 		return Judge(Undone)
 	}
 	d := Judge(Admitted)
-	d.Replayed = true
+	d.Replayed, d.Recovered = true, a.Recovery
 	d.Kind, d.Direction, d.People = a.Kind, a.Direction, a.People
 	switch {
 	case a.Direction == Out:

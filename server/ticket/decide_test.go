@@ -52,6 +52,7 @@ var breaks = []struct {
 	{UnknownTicket, "", func(_ *Scan, f *Facts) { f.Claim = nil }},
 	{BadSignature, "", func(_ *Scan, f *Facts) { f.SignatureGood = false }},
 	{Undone, "key", func(_ *Scan, f *Facts) { f.SameKey = &Admission{At: now, People: 1, Undone: true} }},
+	{Superseded, "key", func(_ *Scan, f *Facts) { f.SameKey = &Admission{At: now, People: 1, Undone: true, Superseded: true} }},
 	{NotAssigned, "", func(_ *Scan, f *Facts) { f.Assigned = false }},
 	{WrongEvent, "", func(_ *Scan, f *Facts) { f.Event.Venue.ID = New[venueKind]() }},
 	{WrongGate, "", func(_ *Scan, f *Facts) { f.Category.Gates = []Gate{gateB} }},
@@ -157,7 +158,7 @@ func TestOfTwoBrokenThingsTheEarlierCheckGivesTheReason(t *testing.T) {
 func TestEveryReasonIsBrokenSomewhereOrSaysWhyNot(t *testing.T) {
 	elsewhere := map[Reason]string{
 		Admitted: "is the good scan", Malformed: "package wallet finds it", UnsupportedVersion: "package wallet finds it",
-		NotATicket: "package wallet finds it", Superseded: "needs a recovery", TOTPWrong: "needs one-time codes",
+		NotATicket: "package wallet finds it", TOTPWrong: "needs one-time codes",
 		TOTPReplayed: "needs one-time codes", TOTPLocked: "needs one-time codes", NotInPack: "only a device without network says it",
 	}
 	tested := map[Reason]bool{}

@@ -51,8 +51,9 @@ const (
 type Rescan string
 
 // Strict: used is used. ShowTime: staff may judge while the last use is young.
-// Recover is kept for events that will want an answer that was never shown taken
-// back by itself; until that is built it is judged as ShowTime.
+// Recover: the same, and an answer that was never on a scanner's screen is taken
+// back by itself when the same phone comes again. Its price: whoever gets a phone
+// handed back after a lost answer enters with it.
 const (
 	Strict   Rescan = "strict"
 	ShowTime Rescan = "show_time"
@@ -144,6 +145,9 @@ type Admission struct {
 	Shown      bool      // its answer was put on the screen
 	MovedAt    time.Time // see Decision.MovedAt
 	Undone     bool
+	Ordinary   bool // no judgement of a person: by its code, or recovered
+	Recovery   bool // it took the place of one whose answer was lost
+	Superseded bool // undone because another took its place
 }
 
 // Nonce is what the database knows of the nonce that a code signs.
@@ -199,15 +203,18 @@ type Facts struct {
 
 	SameKey *Admission // the admission of this ticket and key
 	Last    *Admission // the latest entry that was not undone
+	// LeftSince: somebody went out after Last (events with re-entry).
+	LeftSince bool
 
 	Gate       Gate
 	Device     DeviceID
 	Person     PersonID
-	Assigned   bool   // device, person and gate belong together
-	Nonce      *Nonce // nil: never issued, or forgotten
-	WalletLive bool   // the wallet's stream was alive and had a usable nonce
-	ProofUsed  bool   // this proof made this passage before (events with re-entry)
-	Overrides  int    // of this ticket so far, undone ones not counted
+	Assigned   bool     // device, person and gate belong together
+	Nonce      *Nonce   // nil: never issued, or forgotten
+	WalletLive bool     // the wallet's stream was alive and had a usable nonce
+	ProofUsed  bool     // this proof made this passage before (events with re-entry)
+	Overrides  int      // of this ticket so far, undone ones not counted
+	History    *History // nil: not read
 }
 
 // Overriding is by what right somebody wants to let in against a refusal. The

@@ -122,12 +122,16 @@ export class Phrases {
   }
 
   #attention(answer: Answer): string | undefined {
-    if (answer.reason !== "admitted" || answer.moved_at === undefined) return undefined;
+    if (answer.reason !== "admitted") return undefined;
+    if (answer.first_use !== undefined) {
+      return this.say("gate.recovered", { gate: answer.first_use.gate_name, ago: this.ago(answer.first_use.seconds_ago) });
+    }
+    if (answer.moved_at === undefined) return undefined;
     return this.say("gate.moved_ago", { ago: this.ago(between(answer.moved_at, answer.server_time)) });
   }
 
   #lines(answer: Answer): readonly string[] {
-    const lines = answer.first_use === undefined ? [] : this.#firstUse(answer.first_use, answer.kind);
+    const lines = answer.first_use === undefined || answer.reason === "admitted" ? [] : this.#firstUse(answer.first_use, answer.kind);
     const more = this.#more(answer);
     return [...lines, ...more, ...(answer.replayed ? [this.say("gate.replayed")] : [])];
   }
