@@ -23,6 +23,7 @@ type life struct {
 	entries    int
 	inside     int
 	book       []entry
+	stale      []time.Time // when a code of it was too old
 }
 
 // claimed is what one generation is bound to.
@@ -132,12 +133,29 @@ func (l *life) judge(a ask, now, arrived time.Time) said {
 		if reason == "" {
 			continue
 		}
+		if reason == "stale_nonce" {
+			return l.old(now)
+		}
 		if !l.yields(a, reason, false) {
 			return simply(reason)
 		}
 		against++
 	}
 	return l.use(a, now, against)
+}
+
+// old is the answer to a code that is too old: the third in a minute is a question.
+func (l *life) old(now time.Time) said {
+	s, before := simply("stale_nonce"), 0
+	for _, at := range l.stale {
+		if at.After(now.Add(-time.Minute)) {
+			before++
+		}
+	}
+	if before >= 2 {
+		s.class = "ask"
+	}
+	return s
 }
 
 // again is the first answer once more.
@@ -295,8 +313,11 @@ func (l *life) yields(a ask, reason ticket.Reason, old bool) bool {
 	return a.boss && slices.Contains(bossMay, reason) || a.trusted && !before && !old && slices.Contains(trustedMay, reason)
 }
 
-// happen writes what was said into the model.
+// happen writes what was said at that time into the model.
 func (l *life) happen(a ask, s said, at time.Time) {
+	if s.reason == "stale_nonce" && !a.dry {
+		l.stale = append(l.stale, at)
+	}
 	if s.reason != "admitted" || s.replayed || a.dry {
 		return
 	}

@@ -319,7 +319,11 @@ func (a *ask) complete(s *staff) {
 
 // keep writes an answer that fitted into the model.
 func (m *machine) keep(l *life, s *staff, a ask, want said, answer client.ScanAnswer) {
-	l.happen(a, want, answer.At)
+	at := answer.At
+	if at.IsZero() {
+		at = answer.ServerTime
+	}
+	l.happen(a, want, at)
 	if want.reason == "admitted" && !want.replayed && !a.dry {
 		m.asked = append(m.asked, asked{l, a, s})
 	}
