@@ -22,8 +22,11 @@ const (
 	pacesKept      = 4096 // credentials, before those at rest are forgotten
 )
 
+// scanPath is the route of each guest.
+const scanPath = "/v1/scans"
+
 // paced are the routes that decide at the door.
-var paced = map[string]bool{"/v1/scans": true, "/v1/scans/override": true, "/v1/tickets/:ticket/admit": true}
+var paced = map[string]bool{scanPath: true, "/v1/scans/override": true, "/v1/tickets/:ticket/admit": true}
 
 // pace keeps the speed of each credential that scans.
 type pace struct {

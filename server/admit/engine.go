@@ -19,11 +19,11 @@ import (
 	"portillon/server/ticket"
 )
 
-// The engine's measures. One worker is enough: its two round trips serve all that
-// wait, and more of them would only share the same processors.
+// The engine's measures. While one worker's transaction is with the database, the
+// other's signatures are checked; more of them would only share the same processors.
 const (
-	workers  = 1
-	most     = 64   // scans in one transaction
+	workers  = 2
+	most     = 32   // scans in one transaction
 	room     = 2048 // scans that may wait
 	sideLane = 6    // scans that are judged alone at the same time
 )

@@ -20,6 +20,7 @@ import (
 // have written. All statements take lists; a single scan is a list of one.
 type reading struct {
 	now        time.Time
+	devices    session.Devices
 	tickets    map[ticket.ID]ticketRow
 	claims     map[ticket.ID][]claimRow
 	admissions map[ticket.ID][]admissionFact
@@ -177,12 +178,16 @@ WHERE g.id = ANY(@gates) AND n.epoch IS NOT NULL AND n.issued_at > portillon_now
 // be once the batch is closed.
 func read(batch *pgx.Batch, questions []*question, lock string) *reading {
 	r := &reading{
+		devices: session.Devices{},
 		tickets: map[ticket.ID]ticketRow{}, claims: map[ticket.ID][]claimRow{}, admissions: map[ticket.ID][]admissionFact{},
 		keys: map[ticket.Key][]keyRow{}, places: map[ticket.CategoryID]placeRow{}, gates: map[ticket.GateID]gateRow{},
 		nonces: map[string]nonceRow{}, alive: map[ticket.ID]bool{}, lit: map[ticket.VenueID]bool{},
 	}
 	args := listsOf(questions)
 	queue(batch, lock, args, func(t ticketRow) { r.tickets[t.ID] = t })
+	if hashes := args["hashes"].([][]byte); len(hashes) > 0 {
+		queue(batch, session.ReadDevices, args, r.devices.Add)
+	}
 	queue(batch, readClaims, args, func(c claimRow) { r.claims[c.Ticket] = append(r.claims[c.Ticket], c) })
 	queue(batch, readAdmissions, args, func(a admissionFact) { r.admissions[a.Ticket] = append(r.admissions[a.Ticket], a) })
 	queue(batch, readKeys, args, func(k keyRow) { r.keys[k.Key] = append(r.keys[k.Key], k) })
@@ -224,7 +229,12 @@ func listsOf(questions []*question) pgx.NamedArgs {
 	tickets, keys := make([][16]byte, 0, len(questions)), make([][16]byte, 0, len(questions))
 	gates, nonces := make([][16]byte, 0, 1), make([][]byte, 0, 1)
 	seenGates, seenNonces := map[ticket.GateID]bool{}, map[string]bool{}
+	hashes, seenHashes := make([][]byte, 0, len(questions)), map[string]bool{}
 	for _, q := range questions {
+		if hash := q.by.Unconfirmed; hash != nil && !seenHashes[string(hash)] {
+			seenHashes[string(hash)] = true
+			hashes = append(hashes, hash)
+		}
 		keys = append(keys, q.in.Key)
 		if !q.ticket.IsZero() {
 			tickets = append(tickets, q.ticket)
@@ -238,7 +248,7 @@ func listsOf(questions []*question) pgx.NamedArgs {
 			nonces = append(nonces, n)
 		}
 	}
-	return pgx.NamedArgs{"tickets": tickets, "keys": keys, "gates": gates, "nonces": nonces}
+	return pgx.NamedArgs{"tickets": tickets, "keys": keys, "gates": gates, "nonces": nonces, "hashes": hashes}
 }
 
 // lockAndRead locks one scan's ticket, waits for it if need be, and gathers the
@@ -256,6 +266,9 @@ func lockAndRead(ctx context.Context, tx pgx.Tx, q *question) (ticket.Facts, []b
 // code names. A code without the right form names the zero ticket, which does not
 // exist. Faults: gate.not_found, scan.key_conflict.
 func (r *reading) about(q *question) (ticket.Facts, []byte, error) {
+	if err := r.confirm(q); err != nil {
+		return ticket.Facts{}, nil, err
+	}
 	g, ok := r.gates[q.in.Gate]
 	if !ok {
 		return ticket.Facts{}, nil, errGate
@@ -290,6 +303,17 @@ func (r *reading) about(q *question) (ticket.Facts, []byte, error) {
 			"this key was used for another ticket; make a new key for each scan")
 	}
 	return f, key, nil
+}
+
+// confirm makes sure who asks: until here it was only who that device was lately.
+func (r *reading) confirm(q *question) (err error) {
+	if q.by.Unconfirmed == nil {
+		return nil
+	}
+	if q.by, err = r.devices.Confirm(q.by); err != nil {
+		return err
+	}
+	return q.by.Require(session.Scan, ticket.VenueID{})
 }
 
 // usedElsewhere reports whether the caller used the scan's key for another ticket.

@@ -90,6 +90,9 @@ type Caller struct {
 	// a wallet at once, so they do not depend on Kind.
 	Wallet    []WalletTicket
 	RequestID string
+	// Unconfirmed is the hash of the credential of a device that was this caller a
+	// moment ago: whoever acts for it has to look first whether it still is.
+	Unconfirmed []byte
 }
 
 // For says on whose behalf the caller acts: the command line makes a pairing

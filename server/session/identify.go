@@ -32,10 +32,12 @@ func From(c echo.Context) Caller {
 //
 // For the same reason a request that changes something and shows no bearer must
 // come from a page of ours: fault session.foreign_origin otherwise.
-func (s *Service) Identify() echo.MiddlewareFunc {
+func (s *Service) Identify() echo.MiddlewareFunc { return s.identifying(s.identify) }
+
+func (s *Service) identifying(identify func(c echo.Context) (Caller, error)) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			by, err := s.identify(c)
+			by, err := identify(c)
 			if err != nil {
 				return err
 			}
@@ -97,12 +99,23 @@ func unknownCredential() error {
 	return fault.New(fault.Unauthenticated, "session.unknown_credential", "this credential is unknown, revoked or has lapsed; pair the device again or make a new token")
 }
 
-func (s *Service) byBearer(ctx context.Context, header string) (Caller, error) {
+// bearer is the credential of an Authorization header, "" when there is none.
+func bearer(header string) string {
 	scheme, credential, _ := strings.Cut(header, " ")
 	credential = strings.TrimSpace(credential)
 	if !strings.EqualFold(scheme, "Bearer") || len(credential) > 100 {
-		return Caller{}, unknownCredential()
+		return ""
 	}
+	return credential
+}
+
+func deviceCredential(header string) (string, bool) {
+	credential := bearer(header)
+	return credential, strings.HasPrefix(credential, DevicePrefix)
+}
+
+func (s *Service) byBearer(ctx context.Context, header string) (Caller, error) {
+	credential := bearer(header)
 	switch {
 	case strings.HasPrefix(credential, DevicePrefix):
 		return s.byDevice(ctx, credential)

@@ -13,9 +13,9 @@ import (
 	"portillon/server/ticket"
 )
 
-// Devices are asked for at every scan, so those that ask at the same time are
-// looked up together. Nothing is remembered from one time to the next: a device
-// that was revoked is no one at once.
+// Devices are asked for all the time, so those that ask at the same moment are looked
+// up together. A device that was revoked is no one at once: nothing that was
+// remembered from an earlier time is ever the last word (see IdentifyLately).
 const (
 	devicesWorkers = 2
 	devicesRoom    = 4096
@@ -64,8 +64,8 @@ func (s *Service) byDevice(ctx context.Context, credential string) (Caller, erro
 	return asked.by, nil
 }
 
-// deviceRow is one role of who is signed on to a device, or a device without any.
-type deviceRow struct {
+// DeviceRow is one role of who is signed on to a device, or a device without any.
+type DeviceRow struct {
 	Hash        []byte           `db:"token_hash"`
 	Device      ticket.DeviceID  `db:"device_id"`
 	DeviceName  string           `db:"device_name"`
@@ -77,36 +77,58 @@ type deviceRow struct {
 	CanOverride bool             `db:"can_override"`
 }
 
-func (s *Service) readDevices(ctx context.Context, batch []*deviceAsked) (map[string]Caller, error) {
-	hashes := make([][]byte, len(batch))
-	for i, asked := range batch {
-		hashes[i] = []byte(asked.hash)
-	}
-	rows, err := s.pool.Query(ctx, `
+// ReadDevices gives the DeviceRows of the credentials with @hashes.
+const ReadDevices = `
 SELECT d.token_hash, d.id AS device_id, d.name AS device_name, d.venue_id AS device_venue, p.id AS person_id,
   coalesce(p.name, '') AS person_name, r.role, r.venue_id AS role_venue, coalesce(r.can_override, false) AS can_override
 FROM devices d
 LEFT JOIN sign_ons o ON o.device_id = d.id AND o.signed_off_at IS NULL
 LEFT JOIN people p ON p.id = o.person_id AND p.disabled_at IS NULL
 LEFT JOIN person_roles r ON r.person_id = p.id
-WHERE d.token_hash = ANY(@hashes) AND d.revoked_at IS NULL`, pgx.NamedArgs{"hashes": hashes})
+WHERE d.token_hash = ANY(@hashes) AND d.revoked_at IS NULL`
+
+// Devices are the callers that DeviceRows tell of, by their credential's hash.
+type Devices map[string]Caller
+
+// Add takes one more row.
+func (d Devices) Add(r DeviceRow) {
+	by, seen := d[string(r.Hash)]
+	if !seen {
+		by = Caller{
+			Kind: ByDevice, Device: r.Device, DeviceName: r.DeviceName, Venue: r.Venue,
+			Person: orZero(r.Person), PersonName: r.PersonName,
+		}
+	}
+	if r.Role != nil {
+		by.Grants = append(by.Grants, Grant{Venue: orZero(r.RoleVenue), Role: *r.Role, CanOverride: r.CanOverride})
+	}
+	d[string(r.Hash)] = by
+}
+
+// Confirm gives the caller as the rows say that he is now. Fault:
+// session.unknown_credential.
+func (d Devices) Confirm(by Caller) (Caller, error) {
+	now, ok := d[string(by.Unconfirmed)]
+	if !ok {
+		return Caller{}, unknownCredential()
+	}
+	now.RequestID = by.RequestID
+	return now, nil
+}
+
+func (s *Service) readDevices(ctx context.Context, batch []*deviceAsked) (Devices, error) {
+	hashes := make([][]byte, len(batch))
+	for i, asked := range batch {
+		hashes[i] = []byte(asked.hash)
+	}
+	rows, err := s.pool.Query(ctx, ReadDevices, pgx.NamedArgs{"hashes": hashes})
 	if err != nil {
 		return nil, err
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[deviceRow])
-	found := make(map[string]Caller, len(batch))
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[DeviceRow])
+	found := make(Devices, len(batch))
 	for _, r := range list {
-		by, seen := found[string(r.Hash)]
-		if !seen {
-			by = Caller{
-				Kind: ByDevice, Device: r.Device, DeviceName: r.DeviceName, Venue: r.Venue,
-				Person: orZero(r.Person), PersonName: r.PersonName,
-			}
-		}
-		if r.Role != nil {
-			by.Grants = append(by.Grants, Grant{Venue: orZero(r.RoleVenue), Role: *r.Role, CanOverride: r.CanOverride})
-		}
-		found[string(r.Hash)] = by
+		found.Add(r)
 	}
 	return found, err
 }

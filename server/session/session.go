@@ -54,6 +54,7 @@ type Service struct {
 	cookies   *scs.SessionManager
 	limits    *limits
 	devices   *crowd.Line[*deviceAsked]
+	lately    *lately
 	hashing   chan struct{} // one slot for each hash under way: each takes 19 MiB
 }
 
@@ -65,7 +66,7 @@ func New(pool *pgxpool.Pool, box *seal.Box, publicURL string, now func() time.Ti
 		pool: pool, box: box, publicURL: strings.TrimRight(publicURL, "/"), now: now, log: log,
 		limits: newLimits(now), hashing: make(chan struct{}, hashesAtOnce),
 	}
-	s.devices = s.newDeviceLine()
+	s.devices, s.lately = s.newDeviceLine(), newLately(now)
 	s.origin, _ = url.Parse(s.publicURL) // nil: then only the request's own host is an origin
 	s.cookies = newCookies(store{pool: pool, now: now}, onTLS(s.publicURL))
 	return s

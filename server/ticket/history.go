@@ -13,11 +13,14 @@ type History struct {
 	SeenAt     time.Time // its latest sign of life; zero: none that is known
 }
 
+// PictureAfter codes that were too old within PictureWithin are no bad luck any
+// more: probably a picture is being shown.
 const (
-	// PictureAfter codes that were too old within PictureWithin are no bad luck any
-	// more: probably a picture is being shown.
 	PictureAfter  = 3
 	PictureWithin = time.Minute
+)
+
+const (
 	// SilentFor is how long a device that still holds its gate has to be silent
 	// before an answer of its counts as lost.
 	SilentFor = 10 * time.Second
