@@ -93,6 +93,7 @@ var rights = map[string]struct{ own, other string }{
 	"POST /v1/wallet/challenge":            {everyColumn, everyColumn},
 	"POST /v1/wallet/session":              {everyColumn, everyColumn},
 	"POST /v1/wallet/short":                {everyColumn, everyColumn},
+	"POST /v1/wallet/totp":                 {everyColumn, everyColumn},
 	"GET /v1/wallet":                       {"w", "w"},
 	"GET /v1/wallet/nonce":                 {"w", "w"},
 	"GET /v1/wallet/stream":                {"w", "w"},

@@ -125,6 +125,7 @@ func (s *Server) walletRoutes() []Route {
 		{post, "/v1/claims", session.Public, "Binds tickets to keys of the phone that asks.", phone.HandleClaim, takes(claim.ClaimRequest{}, created, claim.Out{})},
 		{post, "/v1/wallet/challenge", session.Public, "Makes a challenge for a wallet session.", phone.HandleWalletChallenge, takes(struct{}{}, ok, claim.Challenge{})},
 		{post, "/v1/wallet/session", session.Public, "Opens a wallet session by signatures of the tickets' keys.", phone.HandleWalletSession, takes(claim.WalletSessionRequest{}, ok, claim.Wallet{})},
+		{post, "/v1/wallet/totp", session.Public, "Gives a claim's secret for one-time codes, by a signature of its key.", phone.HandleTOTP, takes(claim.ProofIn{}, ok, claim.TOTPOut{})},
 		{get, "/v1/wallet", session.Wallet, "Tells how the session's tickets stand.", phone.HandleWallet, gives(ok, claim.Wallet{})},
 		{get, "/v1/wallet/nonce", session.Wallet, "Gives the present nonces.", push.HandleWalletNonce, gives(ok, challenge.WalletNonces{})},
 		{get, "/v1/wallet/stream", session.Wallet, "Follows nonces and news as server-sent events.", push.HandleWalletStream, gives(ok, mediaType("text/event-stream"))},

@@ -101,7 +101,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.Session = session.New(o.Pool, s.Box, o.PublicURL, o.Now, o.Log) //nolint:contextcheck // devices are looked up for many requests at once
 	s.Nonces = nonce.New(o.Pool)
 	s.Issue = issue.New(o.Pool, s.Keys, s.tell, o.PublicURL)
-	s.Claim = claim.New(o.Pool, s.hub, o.PublicURL)
+	s.Claim = claim.New(o.Pool, s.hub, s.Box, o.PublicURL)
 	s.Challenge = challenge.New(o.Pool, s.Nonces, s.hub, o.Log, o.Now)
 	s.metrics = newMetrics(o.Pool, s.Challenge.Streams, func() int { return s.Door.Waiting() })
 	s.Door = admit.New(admit.Options{

@@ -11,6 +11,7 @@ import (
 	"portillon/server/fault"
 	"portillon/server/news"
 	"portillon/server/pg"
+	"portillon/server/seal"
 	"portillon/server/ticket"
 )
 
@@ -18,12 +19,13 @@ import (
 type Service struct {
 	pool      *pgxpool.Pool
 	hub       *news.Hub
+	box       *seal.Box
 	publicURL string
 }
 
 // New makes a Service for a server that is reached at publicURL.
-func New(pool *pgxpool.Pool, hub *news.Hub, publicURL string) *Service {
-	return &Service{pool: pool, hub: hub, publicURL: publicURL}
+func New(pool *pgxpool.Pool, hub *news.Hub, box *seal.Box, publicURL string) *Service {
+	return &Service{pool: pool, hub: hub, box: box, publicURL: publicURL}
 }
 
 // Event is what a wallet shows of an event. Times are UTC; TimeZone is the IANA

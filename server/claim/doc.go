@@ -7,6 +7,9 @@
 // The key on the phone is the identity. The cookie of a wallet session is only a
 // convenience that the key can renew at any time: it gives nonces and news.
 //
+// A claim may have a secret for one-time codes, for whoever signs with its key; it is
+// kept sealed, and the next claim ends it.
+//
 // It does not know how a link reaches its customer, nor anything about doors. It
 // stores no claim code, challenge or cookie, but their hashes.
 package claim

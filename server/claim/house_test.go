@@ -58,7 +58,7 @@ func served(t *testing.T, db *pgtest.DB, count int, publicURL string) house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(db.Pool, h.hub, publicURL)
+	s := New(db.Pool, h.hub, box, publicURL)
 	e := echo.New()
 	e.HTTPErrorHandler = problem.Handler(slog.New(slog.NewTextHandler(testLog{t}, nil)), nil)
 	e.Use(session.New(db.Pool, box, publicURL, time.Now, quiet).Identify())
@@ -66,6 +66,7 @@ func served(t *testing.T, db *pgtest.DB, count int, publicURL string) house {
 	e.POST("/v1/claims", s.HandleClaim)
 	e.POST("/v1/wallet/challenge", s.HandleWalletChallenge)
 	e.POST("/v1/wallet/session", s.HandleWalletSession)
+	e.POST("/v1/wallet/totp", s.HandleTOTP)
 	e.GET("/v1/wallet", s.HandleWallet)
 	server := httptest.NewServer(e)
 	t.Cleanup(server.Close)

@@ -83,6 +83,20 @@ func (s *Service) HandleWalletSession(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
+// HandleTOTP is POST /v1/wallet/totp: the signature is the credential.
+func (s *Service) HandleTOTP(c echo.Context) error {
+	in, _, err := wire.Body[ProofIn](c, wire.SmallBody)
+	if err != nil {
+		return err
+	}
+	out, err := s.TOTP(c.Request().Context(), in)
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+	return c.JSON(http.StatusOK, out)
+}
+
 // HandleWallet is GET /v1/wallet.
 func (s *Service) HandleWallet(c echo.Context) error {
 	out, err := s.Wallet(c.Request().Context(), session.From(c))

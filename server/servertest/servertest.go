@@ -9,6 +9,7 @@ package servertest
 import (
 	"bytes"
 	"context"
+	"encoding/base32"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -175,7 +176,7 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 // secretMembers are the members of answers that hold a credential; of a link
 // only the fragment is one.
 var secretMembers = map[string]bool{
-	"token": true, "lease": true, "claim_url": true, "sign_in_link": true, "pairing_link": true, "collect": true, "challenge": true,
+	"token": true, "lease": true, "claim_url": true, "sign_in_link": true, "pairing_link": true, "collect": true, "challenge": true, "secret": true,
 }
 
 func (w *witness) note(members map[string]any) {
@@ -187,6 +188,9 @@ func (w *witness) note(members map[string]any) {
 					v = fragment[strings.LastIndexByte(fragment, '.')+1:]
 				}
 				pgtest.Secret(w.t, v)
+				if raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(v); name == "secret" && err == nil {
+					pgtest.Secret(w.t, string(raw))
+				}
 			}
 		case map[string]any:
 			w.note(v)
