@@ -94,6 +94,9 @@ func decide(s Scan, f Facts, by Overriding) Decision {
 	if s.Code.Signs == SignsNothing {
 		known = f.Ticket != nil
 	}
+	if s.Code.Signs == SignsTOTP && !f.SignatureGood && (known || s.Code.Typed) {
+		return refuseOneTime(s, f)
+	}
 	if !known {
 		return Judge(UnknownTicket)
 	}
@@ -192,7 +195,7 @@ func checkFreshness(s Scan, f Facts) (Decision, bool) {
 		}
 		return checkFallback(s, f)
 	case SignsTOTP:
-		return checkFallback(s, f)
+		return checkOneTime(s, f, arrived)
 	case SignsShort:
 		if s.Code.Spent || arrived.After(s.Code.Expires) {
 			return Judge(StaleNonce), true

@@ -41,6 +41,10 @@ func timed(s *Scan, skew time.Duration) {
 	s.Code.Signs, s.Code.Nonce, s.Code.IssuedAt = SignsTime, nil, now.Add(skew)
 }
 
+func oneTime(s *Scan) {
+	s.Code.Signs, s.Code.Nonce, s.Code.IssuedAt = SignsTOTP, nil, now
+}
+
 // breaks maps each reason to what causes it and nothing that is checked earlier.
 // touches names the input that it sets; two breaks that set the same input to
 // different values cannot occur together.
@@ -54,6 +58,9 @@ var breaks = []struct {
 	{Undone, "key", func(_ *Scan, f *Facts) { f.SameKey = &Admission{At: now, People: 1, Undone: true} }},
 	{Superseded, "key", func(_ *Scan, f *Facts) { f.SameKey = &Admission{At: now, People: 1, Undone: true, Superseded: true} }},
 	{NotAssigned, "", func(_ *Scan, f *Facts) { f.Assigned = false }},
+	// A one-time code has no signature: it is right before anything is said of the ticket.
+	{TOTPWrong, "code", func(s *Scan, f *Facts) { oneTime(s); s.PhoneOffline, f.SignatureGood = true, false }},
+	{TOTPLocked, "code", func(s *Scan, f *Facts) { oneTime(s); s.Code.Locked, f.SignatureGood = true, false }},
 	{WrongEvent, "", func(_ *Scan, f *Facts) { f.Event.Venue.ID = New[venueKind]() }},
 	{WrongGate, "", func(_ *Scan, f *Facts) { f.Category.Gates = []Gate{gateB} }},
 	{StaleNonce, "code", func(_ *Scan, f *Facts) { f.Nonce = &Nonce{Venue: venue.ID, IssuedAt: now.Add(-36 * time.Second)} }},
@@ -64,6 +71,7 @@ var breaks = []struct {
 	{ClockSkew, "code", func(s *Scan, _ *Facts) { timed(s, -time.Minute) }},
 	{NeedsAssist, "code", func(s *Scan, _ *Facts) { timed(s, 0) }},
 	{FallbackRefused, "code", func(s *Scan, f *Facts) { timed(s, 0); f.WalletLive = true }},
+	{TOTPReplayed, "code", func(s *Scan, _ *Facts) { oneTime(s); s.Code.Spent = true }},
 	{PaperNotAllowed, "code", func(s *Scan, f *Facts) { s.Code.Signs = SignsPaper; s.Code.Nonce = nil; f.Claim = paperOf(f.Claim) }},
 	{Moved, "", func(_ *Scan, f *Facts) { f.Ticket.Generation = 2 }},
 	{Revoked, "status", func(_ *Scan, f *Facts) { f.Ticket.Status = RevokedStatus }},
@@ -97,6 +105,12 @@ func last() *Admission {
 // impossible: exits have no hours and no state of the ticket against them, so that
 // nobody is kept inside.
 func impossible(a, b Reason) string {
+	switch unproven := b == TOTPWrong || b == TOTPLocked; {
+	case a == BadSignature && (unproven || b == TOTPReplayed):
+		return "a one-time code has no signature"
+	case a == Undone && unproven:
+		return "a key's answer is for the code that it came with"
+	}
 	for _, one := range [][2]Reason{{a, b}, {b, a}} {
 		if order := RuleOf(one[1]).Order; one[0] == NotInside && (order == 8 || order == 9) {
 			return "an exit asks for neither"
@@ -158,8 +172,7 @@ func TestOfTwoBrokenThingsTheEarlierCheckGivesTheReason(t *testing.T) {
 func TestEveryReasonIsBrokenSomewhereOrSaysWhyNot(t *testing.T) {
 	elsewhere := map[Reason]string{
 		Admitted: "is the good scan", Malformed: "package wallet finds it", UnsupportedVersion: "package wallet finds it",
-		NotATicket: "package wallet finds it", TOTPWrong: "needs one-time codes",
-		TOTPReplayed: "needs one-time codes", TOTPLocked: "needs one-time codes", NotInPack: "only a device without network says it",
+		NotATicket: "package wallet finds it", NotInPack: "only a device without network says it",
 	}
 	tested := map[Reason]bool{}
 	for _, b := range breaks {
@@ -174,7 +187,7 @@ func TestEveryReasonIsBrokenSomewhereOrSaysWhyNot(t *testing.T) {
 
 func TestARepeatedKeyIsAnsweredAsBeforeWhateverFailsSince(t *testing.T) {
 	for _, b := range breaks {
-		if b.touches == "key" || RuleOf(b.reason).Order <= 3 {
+		if b.touches == "key" || RuleOf(b.reason).Order <= 3 || b.reason == TOTPWrong || b.reason == TOTPLocked {
 			continue
 		}
 		s, f := good()
@@ -197,7 +210,14 @@ func TestNothingIsSaidOfATicketBeforeItsSignatureIsGood(t *testing.T) {
 		b.apply(&s, &f)
 		f.SignatureGood = false
 		f.SameKey = &Admission{Key: s.Key, At: now, People: 1}
-		if d := Decide(s, f); d.Reason != BadSignature || d.First != nil || !d.MovedAt.IsZero() {
+		want := BadSignature
+		if s.Code.Signs == SignsTOTP {
+			want = TOTPWrong
+		}
+		if s.Code.Locked {
+			want = TOTPLocked
+		}
+		if d := Decide(s, f); d.Reason != want || d.First != nil || !d.MovedAt.IsZero() {
 			t.Errorf("%s: got %+v", b.reason, d)
 		}
 	}

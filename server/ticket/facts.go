@@ -171,9 +171,12 @@ type CodeFacts struct {
 	Signs      Signs
 	Generation uint8
 	Nonce      []byte
-	IssuedAt   time.Time // Signs == SignsTime
-	Spent      bool      // Signs == SignsShort: used before
+	IssuedAt   time.Time // Signs == SignsTime, and SignsTOTP unless typed
+	Spent      bool      // Signs == SignsShort, SignsTOTP: used before by another scan
 	Expires    time.Time // Signs == SignsShort
+	Typed      bool      // Signs == SignsTOTP: after the ticket's number, which may be wrong too
+	Outside    bool      // Signs == SignsTOTP: right, but of a step too far from now
+	Locked     bool      // Signs == SignsTOTP: so many were wrong that none counts now
 }
 
 // Signs is what the code's signature is over.
@@ -199,7 +202,7 @@ type Facts struct {
 	Claim         *Claim  // nil: no such claim
 	Event         Event
 	Category      Category
-	SignatureGood bool
+	SignatureGood bool // of a one-time code: that it is right
 
 	SameKey *Admission // the admission of this ticket and key
 	Last    *Admission // the latest entry that was not undone

@@ -26,7 +26,8 @@ const (
 	// 6. The gate serves that event now, and that category.
 	WrongEvent Reason = "wrong_event"
 	WrongGate  Reason = "wrong_gate"
-	// 7. The code is fresh enough for the event's policy.
+	// 7. The code is fresh enough for the event's policy. TOTPWrong and TOTPLocked come
+	// before 6, and before 4, since a one-time code has no signature at 3.
 	StaleNonce      Reason = "stale_nonce"
 	UnknownNonce    Reason = "unknown_nonce"
 	WrongController Reason = "wrong_controller"
