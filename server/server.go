@@ -106,7 +106,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.metrics = newMetrics(o.Pool, s.Challenge.Streams, func() int { return s.Door.Waiting() })
 	s.Door = admit.New(admit.Options{
 		Pool: cmp.Or(o.DoorPool, o.Pool), Keys: s.Keys.IssuerKey, Hash: s.hashShort, Hub: s.hub, Meter: s.metrics,
-		Log: o.Log, Now: o.Now, Plain: o.Plain,
+		Log: o.Log, Now: o.Now, OneTime: s.openOneTime, Plain: o.Plain,
 	})
 	s.Report = report.New(o.Pool)
 	s.echo = s.router(o) //nolint:contextcheck // each request brings its own
@@ -238,6 +238,11 @@ func (s *Server) Close(ctx context.Context) error {
 // hashShort is the keyed hash of a short code.
 func (s *Server) hashShort(venue [16]byte, digits string) []byte {
 	return seal.Hash(s.Box.Secret("short code "+digits, venue))
+}
+
+// openOneTime opens the secret of a claim's one-time codes.
+func (s *Server) openOneTime(id ticket.ID, generation uint8, sealed []byte) ([]byte, error) {
+	return claim.OpenTOTP(s.Box, id, generation, sealed)
 }
 
 // tell passes on what an admin did to a ticket.

@@ -49,6 +49,8 @@ type Service struct {
 	log    *slog.Logger
 	now    func() time.Time // only for how long things take; the time is the database's
 	engine *engine          // nil: every scan alone
+
+	openOneTime OpenOneTime
 }
 
 // Options is what the door needs from outside.
@@ -60,6 +62,8 @@ type Options struct {
 	Meter Meter
 	Log   *slog.Logger
 	Now   func() time.Time
+	// OneTime opens the secrets of one-time codes.
+	OneTime OpenOneTime
 	// Plain judges every scan in a transaction of its own: the reference, which
 	// the form for crowds has to agree with.
 	Plain bool
@@ -67,7 +71,7 @@ type Options struct {
 
 // New makes the door.
 func New(o Options) *Service {
-	s := &Service{pool: o.Pool, keys: o.Keys, hash: o.Hash, hub: o.Hub, meter: o.Meter, log: o.Log, now: o.Now}
+	s := &Service{pool: o.Pool, keys: o.Keys, hash: o.Hash, hub: o.Hub, meter: o.Meter, log: o.Log, now: o.Now, openOneTime: o.OneTime}
 	if !o.Plain {
 		s.engine = newEngine(s)
 	}
@@ -170,6 +174,11 @@ func (s *Service) scan(ctx context.Context, tx pgx.Tx, q *question) (Answer, err
 			return Answer{}, err
 		}
 	}
+	if q.oneTime != nil {
+		if err := s.findOneTime(ctx, tx, q); err != nil {
+			return Answer{}, err
+		}
+	}
 	facts, key, err := lockAndRead(ctx, tx, q)
 	if err != nil {
 		return Answer{}, err
@@ -188,6 +197,11 @@ func (s *Service) scan(ctx context.Context, tx pgx.Tx, q *question) (Answer, err
 			return Answer{}, err
 		}
 	}
+	if q.oneTime != nil {
+		if err := keepOneTime(ctx, tx, q, answer); err != nil {
+			return Answer{}, err
+		}
+	}
 	s.attempt(ctx, tx, q.by, q.in, answer)
 	return answer, nil
 }
@@ -197,7 +211,7 @@ func (s *Service) decide(q *question, facts ticket.Facts, key []byte) (Answer, e
 	if !q.in.Ticket.IsZero() && (facts.Ticket == nil || facts.Event.Venue.ID != facts.Gate.Venue) {
 		return Answer{}, errTicket // nothing is told of another house's tickets without their code
 	}
-	facts.Waited = min(max(0, s.now().Sub(q.in.Arrived)), patience)
+	facts.Waited = s.waited(q)
 	facts.SignatureGood = q.verified || q.verify(facts, key)
 	answer := Answer{Facts: facts, DryRun: q.in.DryRun, What: q.what, presented: q.presented}
 	if q.refused != "" {
@@ -212,6 +226,11 @@ func (s *Service) decide(q *question, facts ticket.Facts, key []byte) (Answer, e
 	return answer, nil
 }
 
+// waited is how long the scan has lain inside the server.
+func (s *Service) waited(q *question) time.Duration {
+	return min(max(0, s.now().Sub(q.in.Arrived)), patience)
+}
+
 // presented is a code as far as it can be read before its ticket is.
 type presented struct {
 	ticket   ticket.ID // zero, which no ticket has, when the code names none
@@ -219,16 +238,19 @@ type presented struct {
 	issuer   *ecdsa.PublicKey // of paper; nil when there is no such key
 	digits   string           // of a short code
 	facts    ticket.CodeFacts
-	verified bool          // its signature was checked when the short code was given
+	verified bool          // its signature was checked when the short code was given, or it is a right one-time code
 	short    []byte        // the short code's hash
+	oneTime  *oneTime      // nil: not a one-time code
 	refused  ticket.Reason // its form is not that of a ticket
 	what     string        // what it is instead
 }
 
 // rare scans are always judged alone.
-func (p presented) rare() bool { return p.digits != "" || p.facts.Signs == ticket.SignsNothing }
+func (p presented) rare() bool {
+	return p.digits != "" || p.oneTime != nil || p.facts.Signs == ticket.SignsNothing
+}
 
-// present reads the code: six digits that somebody typed, or what a camera saw. It
+// present reads the code: digits that somebody typed, or what a camera saw. It
 // comes before the transaction, since an issuer's key may have to be looked up.
 func (s *Service) present(by session.Caller, in ScanIn) presented {
 	if !in.Ticket.IsZero() {
@@ -236,6 +258,9 @@ func (s *Service) present(by session.Caller, in ScanIn) presented {
 	}
 	if digits, ok := digitsOf(in.Code); ok {
 		return presented{digits: digits}
+	}
+	if number, digits, ok := numberAndDigits(in.Code); ok {
+		return presented{oneTime: &oneTime{number: number, digits: digits}, facts: ticket.CodeFacts{Signs: ticket.SignsTOTP, Typed: true}}
 	}
 	code, err := wallet.Parse(in.Code)
 	var parse *wallet.ParseError
@@ -247,12 +272,13 @@ func (s *Service) present(by session.Caller, in ScanIn) presented {
 	case code.Form == wallet.FormText && by.Kind == session.ByDevice:
 		// Only programs send the long form; a camera that reads one reads no ticket of ours.
 		return presented{refused: ticket.NotATicket, what: "other"}
-	case code.Kind == wallet.KindTOTP:
-		return presented{refused: ticket.UnsupportedVersion} // no ticket has one-time codes yet
 	}
 	p := presented{ticket: ticket.ID(code.Ticket), code: code, facts: codeFacts(code)}
 	if code.Kind == wallet.KindPaper {
 		p.issuer, _ = s.keys(code.IssuerKey)
+	}
+	if code.Kind == wallet.KindTOTP {
+		p.oneTime = &oneTime{digits: code.OTP}
 	}
 	return p
 }
@@ -263,7 +289,7 @@ const lockTicket = `SELECT FROM tickets WHERE id = @ticket FOR NO KEY UPDATE`
 // verify checks the code's signature with the key of the claim it names, or with
 // the issuer's for paper.
 func (p presented) verify(f ticket.Facts, publicKey []byte) bool {
-	if f.Ticket == nil || f.Claim == nil {
+	if f.Ticket == nil || f.Claim == nil || p.oneTime != nil {
 		return false
 	}
 	event := uuid.UUID(f.Event.ID)
@@ -388,9 +414,12 @@ func (s *Service) after(ctx context.Context, in ScanIn, a Answer) {
 	s.hub.Publish(ctx, item)
 }
 
-// passageIf is what the proof signed, where one proof makes one passage.
+// passageIf is what the proof signed, where one proof makes one passage; a one-time
+// code makes one everywhere.
 func (p presented) passageIf(reentry bool) []byte {
 	switch {
+	case p.oneTime != nil && p.verified:
+		return passageOf(p.oneTime.step)
 	case !reentry:
 		return nil
 	case p.facts.Signs == ticket.SignsTime:

@@ -31,6 +31,10 @@ func TestNoStatementOfTheDoorReadsATableWhole(t *testing.T) {
 	history := historyOf(ticket.Facts{
 		Now: time.Now(), Ticket: &ticket.Ticket{ID: q.ticket}, Last: &ticket.Admission{At: time.Now(), Device: ticket.DeviceID(uuid.New())},
 	})
+	one := pgx.NamedArgs{
+		"number": 7, "gate": q.in.Gate, "key": q.in.Key, "device": nil, "person": ticket.PersonID(uuid.New()), "tickets": reads["tickets"],
+		"ticket": q.ticket, "generation": int16(1), "step": int64(1), "wrong_at": []time.Time{}, "locked_until": nil,
+	}
 	for name, statement := range map[string]struct {
 		sql  string
 		args pgx.NamedArgs
@@ -48,6 +52,11 @@ func TestNoStatementOfTheDoorReadsATableWhole(t *testing.T) {
 		"enterMany":       {enterMany, entries},
 		"countStale":      {countStale, history},
 		"readSilence":     {readSilence, history},
+		"findNumbered":    {findNumbered, one},
+		"lockNumbered":    {lockNumbered, reads},
+		"readOneTime":     {readOneTime, one},
+		"countWrong":      {countWrong, one},
+		"useStep":         {useStep, one},
 	} {
 		rows, err := db.Pool.Query(ctx, "EXPLAIN "+statement.sql, statement.args)
 		if err != nil {

@@ -179,7 +179,7 @@ func checkPlace(_ Scan, f Facts) (Decision, bool) {
 }
 
 func checkFreshness(s Scan, f Facts) (Decision, bool) {
-	if f.ProofUsed {
+	if f.ProofUsed && s.Code.Signs != SignsTOTP {
 		return Judge(StaleNonce), true
 	}
 	arrived := f.Now.Add(-f.Waited)

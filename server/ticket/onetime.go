@@ -56,7 +56,7 @@ func checkOneTime(s Scan, f Facts, arrived time.Time) (Decision, bool) {
 		d := Judge(ClockSkew)
 		d.Skew = s.Code.IssuedAt.Sub(arrived)
 		return d, true
-	case s.Code.Spent:
+	case s.Code.Spent, f.ProofUsed:
 		return Judge(TOTPReplayed), true
 	}
 	if d, failed := checkFallback(s, f); failed {

@@ -83,6 +83,7 @@ func TestASupervisorOverridesTheLockButNeitherAWrongCodeNorASpentOne(t *testing.
 		{"a right code", func(*Scan, *Facts) {}, Overriding{Supervisor: true}, Admitted},
 		{"a right code, by a controller", func(*Scan, *Facts) {}, Overriding{Controller: true}, TOTPLocked},
 		{"a spent code", func(s *Scan, _ *Facts) { s.Code.Spent = true }, Overriding{Supervisor: true}, TOTPReplayed},
+		{"a code that made this passage", func(_ *Scan, f *Facts) { f.ProofUsed = true }, Overriding{Supervisor: true}, TOTPReplayed},
 		{"a code of a living wallet", func(_ *Scan, f *Facts) { f.WalletLive = true }, Overriding{Supervisor: true}, FallbackRefused},
 		{"a moved ticket", func(_ *Scan, f *Facts) { f.Ticket.Generation = 2 }, Overriding{Supervisor: true}, Moved},
 		{"a wrong code", func(s *Scan, f *Facts) { s.Code.Locked, f.SignatureGood = false, false }, Overriding{Supervisor: true}, TOTPWrong},
