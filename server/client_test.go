@@ -45,7 +45,7 @@ func TestTheClientsBodiesHaveNoMemberThatTheServerHasNot(t *testing.T) {
 		{client.Venue{}, issue.Venue{}}, {client.Gate{}, issue.Gate{}}, {client.Event{}, issue.Event{}}, {client.NewEvent{}, issue.EventIn{}},
 		{client.Category{}, issue.Category{}}, {client.NewCategory{}, issue.CategoryIn{}}, {client.NewTickets{}, issue.TicketsIn{}},
 		{client.Issued{}, issue.Issued{}}, {client.Ticket{}, issue.Ticket{}}, {client.ClaimLink{}, issue.Link{}}, {client.Printed{}, issue.Printed{}},
-		{client.ClaimKey{}, claim.KeyIn{}}, {client.Claimed{}, claim.Out{}}, {client.WalletState{}, claim.Wallet{}},
+		{client.ClaimKey{}, claim.KeyIn{}}, {client.Claimed{}, claim.Out{}}, {client.WalletState{}, claim.Wallet{}}, {client.OneTimeSecret{}, claim.TOTPOut{}},
 		{client.Token{}, session.APIToken{}}, {client.NewToken{}, session.CreateTokenRequest{}}, {client.Device{}, session.AtDevice{}},
 		{client.Report{}, report.Report{}},
 	} {

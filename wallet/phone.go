@@ -30,6 +30,8 @@ type HeldTicket struct {
 	KeyID
 	Event uuid.UUID
 	Key   *ecdsa.PrivateKey
+	// OneTime is the secret of the claim's one-time codes; nil: never asked for.
+	OneTime []byte
 }
 
 // ErrKeyFile means a key file that is not one, or that others can read.
@@ -91,6 +93,18 @@ func (h *HeldTicket) SignTransfer(challenge [32]byte, address string) (string, e
 	return SignTransfer(rand.Reader, h.Key, challenge, h.Ticket, HashAddress(address))
 }
 
+// OneTimeCode is the eight digits to say after the ticket's number; unix is in
+// seconds. The error is ErrTOTP.
+func (h *HeldTicket) OneTimeCode(unix int64) (string, error) {
+	return TOTPCode(h.OneTime, TOTPStep(unix))
+}
+
+// OneTimePattern is the same code as a wallet app shows it in a QR. The error is
+// ErrTOTP.
+func (h *HeldTicket) OneTimePattern(unix int64) (Code, error) {
+	return TOTPPattern(h.OneTime, h.KeyID, unix)
+}
+
 // keyFile is the shape of the file: the members of the glossary.
 type keyFile struct {
 	Version int          `json:"version"`
@@ -101,7 +115,8 @@ type fileTicket struct {
 	Ticket     uuid.UUID `json:"ticket"`
 	Generation uint8     `json:"generation"`
 	Event      uuid.UUID `json:"event"`
-	PrivateKey string    `json:"private_key"` // base64url of 32 bytes
+	PrivateKey string    `json:"private_key"`        // base64url of 32 bytes
+	OneTime    []byte    `json:"one_time,omitempty"` // base64
 }
 
 // Save writes the key file, readable by its owner only. It replaces the old
@@ -121,7 +136,7 @@ func (p *Phone) marshal() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		file.Tickets = append(file.Tickets, fileTicket{held.Ticket, held.Generation, held.Event, b64u(secret)})
+		file.Tickets = append(file.Tickets, fileTicket{held.Ticket, held.Generation, held.Event, b64u(secret), held.OneTime})
 	}
 	text, err := json.MarshalIndent(file, "", "  ")
 	return append(text, '\n'), err
@@ -190,7 +205,7 @@ func parsePhone(text []byte) (*Phone, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: private key of ticket %s: %w", ErrKeyFile, t.Ticket, err)
 		}
-		p.Tickets = append(p.Tickets, &HeldTicket{KeyID{t.Ticket, t.Generation}, t.Event, key})
+		p.Tickets = append(p.Tickets, &HeldTicket{KeyID{t.Ticket, t.Generation}, t.Event, key, t.OneTime})
 	}
 	return p, nil
 }

@@ -11,8 +11,8 @@ import (
 
 func fixedPhone(t testing.TB) *Phone {
 	return &Phone{Tickets: []*HeldTicket{
-		{vecID, vecEvent, fixedKey(t, "phone")},
-		{KeyID{vecDevice, 0}, vecOtherEvent, fixedKey(t, "other_phone")},
+		{KeyID: vecID, Event: vecEvent, Key: fixedKey(t, "phone"), OneTime: []byte("20 bytes, as they are")},
+		{KeyID: KeyID{vecDevice, 0}, Event: vecOtherEvent, Key: fixedKey(t, "other_phone")},
 	}}
 }
 
@@ -41,6 +41,21 @@ func TestAPhoneClaimsShowsAndGivesAway(t *testing.T) {
 	transfer := must[string](t)(held.SignTransfer(vecChallenge, "a@example.org"))
 	if err := VerifyTransfer(pub, transfer, vecChallenge, vecTicket, HashAddress("a@example.org")); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAPhoneMakesOneTimeCodesOnceItHasTheirSecret(t *testing.T) {
+	held := fixedPhone(t).Tickets[0]
+	digits := must[string](t)(held.OneTimeCode(vecTime))
+	pattern := must[Code](t)(Parse(must[Code](t)(held.OneTimePattern(vecTime)).String()))
+	if step, ok := CheckTOTP(held.OneTime, TOTPWindow(vecTime), digits); !ok || step != TOTPStep(vecTime) {
+		t.Errorf("%s is of step %d", digits, step)
+	}
+	if pattern.OTP != digits || pattern.KeyID != held.KeyID || pattern.IssuedAt != vecTime {
+		t.Errorf("the pattern is %+v", pattern)
+	}
+	if _, err := fixedPhone(t).Tickets[1].OneTimeCode(vecTime); !errors.Is(err, ErrTOTP) {
+		t.Errorf("without a secret: %v", err)
 	}
 }
 
@@ -73,7 +88,8 @@ func TestAKeyFileComesBackAsItWasAndIsItsOwnersAlone(t *testing.T) {
 	}
 	got := must[*Phone](t)(LoadPhone(path))
 	for i, held := range got.Tickets {
-		if held.KeyID != want.Tickets[i].KeyID || held.Event != want.Tickets[i].Event || !held.Key.Equal(want.Tickets[i].Key) {
+		if held.KeyID != want.Tickets[i].KeyID || held.Event != want.Tickets[i].Event || !held.Key.Equal(want.Tickets[i].Key) ||
+			string(held.OneTime) != string(want.Tickets[i].OneTime) {
 			t.Errorf("ticket %d", i)
 		}
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -326,6 +327,45 @@ func (p *Phone) SignIn(ctx context.Context) (WalletState, error) {
 	return Do[WalletState](ctx, p.client, http.MethodPost, "/v1/wallet/session", struct {
 		Tickets []signed `json:"tickets"`
 	}{tickets})
+}
+
+// OneTimeSecret is what makes one-time codes (RFC 6238) for one claim of a ticket.
+type OneTimeSecret struct {
+	Ticket     ticket.ID `json:"ticket"`
+	Generation uint8     `json:"generation"`
+	Number     int       `json:"number"` // to be said before the digits
+	Secret     string    `json:"secret"` // base32 without padding
+	Algorithm  string    `json:"algorithm"`
+	Digits     int       `json:"digits"`
+	Period     int       `json:"period"` // seconds
+	ServerTime time.Time `json:"server_time"`
+}
+
+// OneTime asks for the secret of a held ticket's one-time codes and puts it on the
+// phone, whose keys are then the caller's to save. The same claim gets the same again.
+func (p *Phone) OneTime(ctx context.Context, held *wallet.HeldTicket) (OneTimeSecret, error) {
+	made, err := Do[ClaimChallenge](ctx, p.client, http.MethodPost, "/v1/wallet/challenge", struct{}{})
+	if err != nil {
+		return OneTimeSecret{}, err
+	}
+	var challenge [32]byte
+	if err := decode(challenge[:], made.Challenge); err != nil {
+		return OneTimeSecret{}, err
+	}
+	proof, err := held.SignSession(challenge)
+	if err != nil {
+		return OneTimeSecret{}, err
+	}
+	given, err := Do[OneTimeSecret](ctx, p.client, http.MethodPost, "/v1/wallet/totp", struct {
+		Ticket     ticket.ID `json:"ticket"`
+		Generation uint8     `json:"generation"`
+		Proof      string    `json:"proof"`
+	}{ticket.ID(held.Ticket), held.Generation, proof})
+	if err != nil {
+		return given, err
+	}
+	held.OneTime, err = base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(given.Secret)
+	return given, err
 }
 
 // State asks how the session's tickets stand.
