@@ -32,3 +32,12 @@ test("six typed digits are a short code, with or without a space, and only when 
   assert.equal(judgeTyped("48291").kind, "foreign");
   assert.equal(judge("482913").kind, "foreign");
 });
+
+test("a typed number with eight digits is a one-time code, unless it is a product's", () => {
+  const want = { kind: "ticket", id: "one-time 17 12345678", code: "17 12345678" };
+  for (const typed of ["17 12345678", " 17 1234 5678 ", "1712345678"]) assert.deepEqual(judgeTyped(typed), want);
+  assert.equal(judgeTyped("4006381333931").kind, "foreign");
+  assert.deepEqual(judgeTyped("40063 81333931"), { kind: "ticket", id: "one-time 40063 81333931", code: "40063 81333931" });
+  assert.equal(judgeTyped("12345678").kind, "foreign");
+  assert.equal(judge("17 12345678").kind, "foreign");
+});

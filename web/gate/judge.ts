@@ -21,6 +21,13 @@ export function judgeTyped(text: string): Judged {
   const digits = trimmed.replace(/ /g, "");
   // Six digits that a wallet shows when its code cannot be read; what ticket they stand for, the server knows.
   if (/^\d{6}$/.test(digits)) return { kind: "ticket", id: `short ${digits}`, code: digits };
+  // A ticket's number and the eight digits of a one-time code. Of two showings both may have the number, so every
+  // code is a presentation of its own. Without a space between them it could be a product's bar code.
+  if (/^\d{9,18}$/.test(digits)) {
+    const bar = trimmed === digits ? judge(digits) : undefined;
+    const code = `${digits.slice(0, -8)} ${digits.slice(-8)}`;
+    if (bar?.kind !== "foreign" || bar.what !== "ean") return { kind: "ticket", id: `one-time ${code}`, code };
+  }
   return judge(/^p[a-z]\d:/i.test(trimmed) ? trimmed.toUpperCase() : trimmed);
 }
 
