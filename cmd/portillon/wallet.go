@@ -19,6 +19,7 @@ import (
 type walletCommand struct {
 	Claim walletClaim `cmd:"" help:"Put a claim link's tickets on this phone."`
 	Show  walletShow  `cmd:"" help:"Print the code to show at the door now."`
+	TOTP  walletTOTP  `cmd:"" name:"totp" help:"Print a one-time code to be typed at the door."`
 	Watch walletWatch `cmd:"" help:"Follow nonces and news, one JSON object a line."`
 	List  walletList  `cmd:"" help:"List the phone's tickets and how they stand."`
 }

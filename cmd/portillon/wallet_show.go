@@ -36,7 +36,7 @@ const (
 // shownCode is what --json prints.
 type shownCode struct {
 	Code       string    `json:"code"`
-	Kind       string    `json:"kind"` // pushed or timed
+	Kind       string    `json:"kind"` // pushed, timed or totp
 	Ticket     ticket.ID `json:"ticket"`
 	Generation uint8     `json:"generation"`
 	IssuedAt   time.Time `json:"issued_at"`

@@ -53,7 +53,7 @@ var forms = []struct {
 //   - fallback_refused needs a wallet that follows its stream, or an event with live
 //     codes only; paper_not_allowed a category that forbids its paper afterwards.
 //   - superseded and not_in_pack are of recovery and of devices without network.
-//   - totp_wrong, totp_replayed, totp_locked: no ticket has one-time codes.
+//   - totp_wrong, totp_replayed, totp_locked: no phone there asks for one-time codes.
 var reachable = []ticket.Reason{
 	"admitted", "malformed", "unsupported_version", "not_a_ticket", "unknown_ticket", "bad_signature", "undone", "not_assigned",
 	"wrong_event", "wrong_gate", "stale_nonce", "unknown_nonce", "wrong_controller", "clock_skew", "needs_assist", "moved",
