@@ -108,7 +108,7 @@ func impossible(a, b Reason) string {
 	switch unproven := b == TOTPWrong || b == TOTPLocked; {
 	case a == BadSignature && (unproven || b == TOTPReplayed):
 		return "a one-time code has no signature"
-	case a == Undone && unproven:
+	case (a == Undone || a == Superseded) && unproven:
 		return "a key's answer is for the code that it came with"
 	}
 	for _, one := range [][2]Reason{{a, b}, {b, a}} {
