@@ -20,12 +20,9 @@ import (
 // BenchmarkACrowdAtTheDoor admits a ticket an operation, from 64 gates at once over
 // HTTP. Compare its two forms with one another, in one run.
 func BenchmarkACrowdAtTheDoor(b *testing.B) {
-	for _, form := range []struct {
-		name    string
-		options []servertest.Option
-	}{{"crowd", nil}, {"plain", []servertest.Option{servertest.Plain()}}} {
+	for _, form := range forms {
 		b.Run(form.name, func(b *testing.B) {
-			h := servertest.NewHouse(b, form.options...)
+			h := servertest.NewHouse(b, form.opts...)
 			requests := crowdOf(b, h, b.N)
 			transport := &http.Transport{MaxIdleConnsPerHost: 64}
 			var next atomic.Int64

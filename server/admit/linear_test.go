@@ -75,11 +75,15 @@ const linearClients, linearScans, linearRuns, ticketsARun = 16, 2, 10, 25
 
 func TestTheRealAdmissionIsLinearizable(t *testing.T) {
 	t.Parallel()
-	h := servertest.NewHouse(t)
-	second := servertest.On(t, h.DB)
+	inBothForms(t, linearizable)
+}
+
+func linearizable(t *testing.T, opts ...servertest.Option) {
+	h := servertest.NewHouse(t, opts...)
+	second := servertest.On(t, h.DB, opts...)
 	karel := h.Controller("Karel", session.Controller)
 	doors := []*servertest.Gatekeeper{karel, karel.At(second)}
-	for run := range linearRuns {
+	for run := range linearRuns / len(forms) {
 		phone, id := h.Claimed(h.Event.Event, client.NewTickets{Category: h.Standard.Category})
 		code := phone.Signed(t, id.Ticket, karel.Hold(t))
 		keys := []ticket.Key{servertest.NewKey(), servertest.NewKey(), servertest.NewKey()}

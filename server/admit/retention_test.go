@@ -40,7 +40,6 @@ func partitions(t *testing.T, h *servertest.House) int {
 	return h.Count(t, "pg_inherits WHERE inhparent = 'attempts'::regclass")
 }
 
-// T18.
 func TestOldDaysOfAttemptsGoWholeAndDoingItTwiceOrAtOnceIsHarmless(t *testing.T) {
 	t.Parallel()
 	h := servertest.NewHouse(t)

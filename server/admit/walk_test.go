@@ -83,7 +83,6 @@ func TestOneGateServesSixShowingsAndEachVerdictNamesScreenAndSeat(t *testing.T) 
 	}
 }
 
-// T50.
 func TestATicketOfAnotherShowingIsNamedWithPlaceAndTime(t *testing.T) {
 	t.Parallel()
 	h := servertest.NewHouse(t)
@@ -306,7 +305,6 @@ func TestADryRunJudgesAndWritesNothingButTheAttempt(t *testing.T) {
 	}
 }
 
-// T73.
 func TestABodyThatIsNoScanIsRefusedWithAStableCode(t *testing.T) {
 	t.Parallel()
 	h := servertest.NewHouse(t)
@@ -327,7 +325,6 @@ func TestABodyThatIsNoScanIsRefusedWithAStableCode(t *testing.T) {
 	}
 }
 
-// T96.
 func TestAnAdmissionIsTakenBackByWhoMadeItOrBySupervisors(t *testing.T) {
 	t.Parallel()
 	h := servertest.NewHouse(t)

@@ -121,7 +121,6 @@ func inWords(reasons []client.ReportReason) string {
 	return strings.Join(words, ", ")
 }
 
-// T93.
 func TestTheReportTheListTheDatabaseAndTheMetricsAgreeAfterEachScan(t *testing.T) {
 	t.Parallel()
 	h := servertest.NewHouse(t)
