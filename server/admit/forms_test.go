@@ -12,7 +12,7 @@ var forms = []struct {
 	opts []servertest.Option
 }{{"crowd", nil}, {"plain", []servertest.Option{servertest.Plain()}}}
 
-// inBothForms runs a test over each form. Those of a parallel test run together.
+// inBothForms runs a test over each form.
 func inBothForms(t *testing.T, f func(t *testing.T, opts ...servertest.Option)) {
 	t.Helper()
 	for _, form := range forms {
