@@ -51,16 +51,18 @@ const daysAhead = 14
 // PrepareDays makes the partitions of today and the days ahead. It may run
 // anywhere and at any time: what exists stays. Making one takes the whole log for
 // a moment, and doors queue behind whoever waits for it; so it does not wait (for
-// a backup that is reading, say), and the next run tries again.
+// a backup that is reading, say), and the next run tries again. It does wait for
+// another server that is at the same work, which keeps no door waiting.
 func (s *Service) PrepareDays(ctx context.Context) error {
 	return pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' attempts', 0))`); err != nil {
+			return fmt.Errorf("wait for other servers: %w", err)
+		}
 		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '50ms'`); err != nil {
 			return fmt.Errorf("bound the wait: %w", err)
 		}
 		var today time.Time
-		err := tx.QueryRow(ctx, `SELECT portillon_now(), pg_advisory_xact_lock(hashtextextended(current_schema() || ' attempts', 0))::text`).
-			Scan(&today, nil)
-		if err != nil {
+		if err := tx.QueryRow(ctx, `SELECT portillon_now()`).Scan(&today); err != nil {
 			return fmt.Errorf("read the day: %w", err)
 		}
 		day := today.UTC().Truncate(24 * time.Hour)
