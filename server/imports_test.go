@@ -100,7 +100,7 @@ var table = []row{
 	{folder: "server/pgtest/run", may: "server/pg server/pgtest server/pgtest/leak", machine: anywhere},
 	{folder: "server/pgtest/leaks", may: "server/pgtest/leak", machine: anywhere},
 	{folder: "server/servertest", may: "server server/client server/pgtest " + capabilities + " " + common + " web", sql: anywhere, machine: anywhere},
-	{folder: "server/drill"},
+	{folder: "server/drill", may: "server"},
 
 	// The pages.
 	{folder: "web", may: "web/locales web/internal/manifest"},
