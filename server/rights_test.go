@@ -101,6 +101,10 @@ var rights = map[string]struct{ own, other string }{
 	"POST /v1/nonce-leases/:lease/renew":   {"cos", ""},
 	"POST /v1/nonce-leases/:lease/release": {everyColumn, everyColumn},
 	"POST /v1/nonce-leases/:lease/close":   {"cos", ""},
+	"POST /v1/events/:event/numbers":       {"aA34*", "A*"},
+	// Another person's lease is none, once the right is there: 410.
+	"POST /v1/number-leases/:lease/renew":   {"aA34*", "A*"},
+	"POST /v1/number-leases/:lease/release": {everyColumn, everyColumn},
 	// Another venue's gate is a verdict, not_assigned: see below.
 	"POST /v1/scans":                 {"cos1", "cos1"},
 	"POST /v1/scans/override":        {"cos1", "cos1"},
@@ -132,11 +136,16 @@ func newSide(t *testing.T, s *servertest.Server) side {
 	pgtest.Secret(t, token.Token)
 	pairing := servertest.Must(client.Do[map[string]any](ctx, h.Admin, http.MethodPost, "/v1/pairings", map[string]any{"venue": h.Venue.Venue, "name": "spare"}))(t)
 	held := servertest.Must(keeper.HoldGate(ctx, h.Gate.Gate))(t)
+	number := servertest.Must(h.Admin.ReserveNumber(ctx, h.Event.Event))(t)
+	if _, err := h.DB.Pool.Exec(ctx, `UPDATE number_leases SET expires_at = expires_at + interval '1 hour'`); err != nil {
+		t.Fatal(err)
+	}
 	return side{House: h, ids: map[string]string{
 		"venue": h.Venue.Venue.String(), "gate": h.Gate.Gate.String(), "event": h.Event.Event.String(),
 		"category": h.Paper.Category.String(), "ticket": issued.Ticket.String(), "key": key.String(),
 		"person": h.Person("Spare", session.Controller, h.Venue.Venue).String(), "device": keeper.Device.String(),
 		"token": token.TokenID.String(), "pairing": pairing["pairing"].(string), "lease": held.Lease,
+		"number-lease": number.Lease,
 	}}
 }
 
@@ -307,7 +316,7 @@ func TestEveryRouteAnswersEveryCallerAsTheTableOfRightsSays(t *testing.T) {
 			if about == "other" {
 				place = other
 			}
-			path := r.Path
+			path := strings.Replace(r.Path, "number-leases/:lease", "number-leases/:number-lease", 1)
 			for id, value := range place.ids {
 				path = strings.ReplaceAll(path, ":"+id, value)
 			}

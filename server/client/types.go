@@ -92,8 +92,9 @@ type Holder struct {
 }
 
 // NewTickets is what POST /v1/events/{event}/tickets takes. Count 0 is one, or
-// as many as there are seats.
+// as many as there are seats. Lease names the number of the first ticket.
 type NewTickets struct {
+	Lease      string            `json:"lease,omitempty"`
 	Category   ticket.CategoryID `json:"category"`
 	Holder     *Holder           `json:"holder,omitempty"`
 	Seat       string            `json:"seat,omitempty"`

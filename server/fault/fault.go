@@ -43,7 +43,8 @@ type Error struct {
 	Detail string // English, for logs and developers; what to do next
 	Fields []Field
 	// Facts are values for the translated sentence and for machines, for
-	// instance the next free number. They never hold a secret, a code or a name.
+	// instance the next free number. They never hold a code or a name, and a secret
+	// only where the answer is what hands it out: a new lease in place of a lost one.
 	Facts map[string]any
 	// RetryAfter is how long to wait before repeating; zero is unknown.
 	RetryAfter time.Duration

@@ -82,8 +82,14 @@ func (s *Service) ChangeEvent(ctx context.Context, by session.Caller, id ticket.
 // event come one after the other. NO KEY: rows that only refer to the event are
 // not kept waiting.
 func lockEvent(ctx context.Context, tx pgx.Tx, id ticket.EventID) error {
+	return eventLocked(tx.QueryRow(ctx, lockOneEvent, pgx.NamedArgs{"id": id}))
+}
+
+const lockOneEvent = `SELECT true FROM events WHERE id = @id FOR NO KEY UPDATE`
+
+func eventLocked(row pgx.Row) error {
 	var locked bool
-	err := tx.QueryRow(ctx, `SELECT true FROM events WHERE id = @id FOR NO KEY UPDATE`, pgx.NamedArgs{"id": id}).Scan(&locked)
+	err := row.Scan(&locked)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return fault.New(fault.NotFound, "event.not_found", "there is no such event")
 	}

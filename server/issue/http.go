@@ -95,6 +95,31 @@ func (s *Service) HandleIssue(c echo.Context) error {
 	return createIn(c, "event", "tickets", wire.LargeBody, s.Issue)
 }
 
+// HandleReserveNumber answers POST /v1/events/{event}/numbers.
+func (s *Service) HandleReserveNumber(c echo.Context) error {
+	id, err := eventID(c)
+	if err != nil {
+		return err
+	}
+	lease, err := s.ReserveNumber(c.Request().Context(), session.From(c), id)
+	return answer(c, http.StatusCreated, lease, err)
+}
+
+// HandleRenewNumber answers POST /v1/number-leases/{lease}/renew.
+func (s *Service) HandleRenewNumber(c echo.Context) error {
+	lease, err := s.RenewNumber(c.Request().Context(), session.From(c), c.Param("lease"))
+	return answer(c, http.StatusOK, lease, err)
+}
+
+// HandleReleaseNumber answers POST /v1/number-leases/{lease}/release. The page that
+// sends it may be closing: the act must not end with the connection.
+func (s *Service) HandleReleaseNumber(c echo.Context) error {
+	if err := s.ReleaseNumber(context.WithoutCancel(c.Request().Context()), c.Param("lease")); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
 // HandleListTickets answers GET /v1/events/{event}/tickets?cursor=&q=&status=.
 func (s *Service) HandleListTickets(c echo.Context) error {
 	id, err := eventID(c)
@@ -185,11 +210,20 @@ func read[K, Out any](c echo.Context, name string, verb func(context.Context, se
 	return answer(c, http.StatusOK, out, err)
 }
 
+// meaning is a body that may be worded otherwise when it is sent again with its
+// key; meant gives what stays the same.
+type meaning interface{ meant() ([]byte, error) }
+
 // create answers what the body asks to be made.
 func create[In, Out any](c echo.Context, what string, limit int64, verb func(context.Context, session.Caller, repeat.Call, In) (Out, error)) error {
 	in, raw, err := wire.Body[In](c, limit)
 	if err != nil {
 		return err
+	}
+	if said, ok := any(in).(meaning); ok {
+		if raw, err = said.meant(); err != nil {
+			return err
+		}
 	}
 	call, err := wire.Call(c, what, raw)
 	if err != nil {

@@ -2,6 +2,7 @@ package issue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -30,13 +31,23 @@ type Holder struct {
 // TicketsIn is an order: tickets of one category, issued in one act to one
 // address. Count is the number of Seats, or 1, unless given. Seat and ExternalID
 // (the caller's own name for the ticket, unique per event) are for one ticket.
+// Lease names the number of the first ticket; without one it is the lowest free.
 type TicketsIn struct {
+	Lease      string            `json:"lease,omitempty"`
 	Category   ticket.CategoryID `json:"category"`
 	Holder     Holder            `json:"holder"`
 	Seat       string            `json:"seat"`
 	Seats      []string          `json:"seats"`
 	ExternalID string            `json:"external_id"`
 	Count      *int              `json:"count"`
+}
+
+// meant is what a key stands for: the order without its lease. A form that never
+// heard that its order was carried out has another lease by the time it asks again,
+// and still means the same.
+func (in TicketsIn) meant() ([]byte, error) {
+	in.Lease = ""
+	return json.Marshal(in)
 }
 
 // Issued is an order that was made, with the link that puts its tickets onto a
@@ -59,6 +70,7 @@ type IssuedTicket struct {
 // order is a checked TicketsIn.
 type order struct {
 	event    Event
+	lease    string
 	category ticket.CategoryID
 	admits   int
 	holder   Holder
@@ -67,9 +79,11 @@ type order struct {
 }
 
 // Issue makes an order. Its tickets get the lowest numbers of the event that are
-// free. Needs the right issue at the event's venue. Faults besides those of
-// single fields: ticket.external_id_taken (with the number of the ticket that
-// has it).
+// free, or the number of the lease and the next free ones behind it. Needs the
+// right issue at the event's venue. Faults besides those of single fields:
+// ticket.external_id_taken (with the number of the ticket that has it), and
+// number.lease_lost: nothing was issued, and the answer holds the number that the
+// order would get now, under a new lease.
 func (s *Service) Issue(ctx context.Context, by session.Caller, call repeat.Call, event ticket.EventID, in TicketsIn) (Issued, error) {
 	e, err := s.eventFor(ctx, by, session.Issue, event)
 	if err != nil {
@@ -83,16 +97,30 @@ func (s *Service) Issue(ctx context.Context, by session.Caller, call repeat.Call
 		id := uuid.New()
 		return id, s.insertOrder(ctx, tx, by, ticket.OrderID(id), o)
 	})
+	if fault.Is(err, leaseLost) {
+		return Issued{}, s.offerAnother(ctx, by, event, err)
+	}
 	if err != nil {
 		return Issued{}, err
 	}
 	return s.issued(ctx, ticket.OrderID(id))
 }
 
+// offerAnother adds to the fault the number that is free now. The new lease is not
+// the old one with another number: the same order sent once more must not be
+// carried out under a number that nobody has seen.
+func (s *Service) offerAnother(ctx context.Context, by session.Caller, event ticket.EventID, lost error) error {
+	next, err := s.changeLease(ctx, event, leaseChange{act: reserveLease, lease: newLeaseID(), by: by})
+	if err != nil {
+		return err
+	}
+	return fault.Of(lost).Fact("number", next.Number).Fact("lease", next.Lease).Fact("expires_at", next.ExpiresAt)
+}
+
 func (s *Service) checkOrder(ctx context.Context, e Event, in TicketsIn) (order, error) {
 	var c checks
 	o := order{
-		event: e, category: in.Category,
+		event: e, lease: in.Lease, category: in.Category,
 		holder:   Holder{Name: c.text("holder.name", in.Holder.Name, maxName), Email: c.email("holder.email", in.Holder.Email)},
 		external: c.text("external_id", in.ExternalID, maxExternalID),
 	}
@@ -138,17 +166,15 @@ func (c *checks) seats(in TicketsIn) []string {
 	return seats
 }
 
-// insertOrder works under the lock of the event, which makes looking for free
-// numbers and external ids race-free; the constraints stand behind.
+// insertOrder works under the lock of the event, which changeLeases takes: looking
+// for free numbers and external ids is race-free, and the constraints stand behind.
 func (s *Service) insertOrder(ctx context.Context, tx pgx.Tx, by session.Caller, id ticket.OrderID, o order) error {
-	if err := lockEvent(ctx, tx, o.event.Event); err != nil {
-		return err
-	}
-	if err := externalIDFree(ctx, tx, o); err != nil {
-		return err
-	}
-	numbers, err := freeNumbers(ctx, tx, o.event.Event, len(o.seats))
+	spent, err := changeLeases(ctx, tx, o.event.Event, leaseChange{act: spendLease, lease: o.lease, by: by, count: len(o.seats)})
 	if err != nil {
+		return err
+	}
+	numbers := spent.numbers
+	if err := externalIDFree(ctx, tx, o); err != nil {
 		return err
 	}
 	ids := make([]uuid.UUID, len(numbers))
@@ -200,7 +226,14 @@ INSERT INTO tickets (id, event_id, category_id, order_id, number, admits, reentr
 SELECT n.id, e.id, @category, @order, n.number, @admits, e.reentry, @holder_name, @holder_email, n.seat, nullif(@external_id, '')
 FROM events e, unnest(@ids::uuid[], @numbers::integer[], @seats::text[]) AS n (id, number, seat)
 WHERE e.id = @event`,
-	`INSERT INTO numbers (event_id, number, ticket_id) SELECT @event, n.number, n.id FROM unnest(@ids::uuid[], @numbers::integer[]) AS n (id, number)`,
+	`
+INSERT INTO numbers (event_id, number, ticket_id, followed)
+SELECT @event, n.number, n.id, lead(n.number) OVER (ORDER BY n.number) IS NOT DISTINCT FROM n.number + 1
+  OR EXISTS (SELECT FROM numbers x WHERE x.event_id = @event AND x.number = n.number + 1)
+FROM unnest(@ids::uuid[], @numbers::integer[]) AS n (id, number)`,
+	`
+UPDATE numbers SET followed = true
+WHERE event_id = @event AND NOT followed AND number IN (SELECT n - 1 FROM unnest(@numbers::integer[]) AS n)`,
 	`INSERT INTO external_ids (event_id, external_id, ticket_id) SELECT @event, @external_id, (@ids::uuid[])[1] WHERE @external_id <> ''`,
 }
 
@@ -231,38 +264,6 @@ SELECT t.number FROM external_ids x JOIN tickets t ON t.id = x.ticket_id WHERE x
 		return fmt.Errorf("look for the external id: %w", err)
 	}
 	return fault.New(fault.Conflict, "ticket.external_id_taken", "ticket number %d of this event has this external_id", number).Fact("number", number)
-}
-
-// freeNumbers finds the lowest numbers of the event that no ticket has. Without a
-// gap they begin behind the last; otherwise the n lowest free ones lie among the
-// first taken+n.
-func freeNumbers(ctx context.Context, tx pgx.Tx, event ticket.EventID, n int) ([]int32, error) {
-	var taken, top int
-	args := pgx.NamedArgs{"event": event}
-	err := tx.QueryRow(ctx, `SELECT count(*), coalesce(max(number), 0) FROM numbers WHERE event_id = @event`, args).Scan(&taken, &top)
-	if err != nil {
-		return nil, fmt.Errorf("count the numbers: %w", err)
-	}
-	if taken == top {
-		numbers := make([]int32, n)
-		for i := range numbers {
-			numbers[i] = int32(top + 1 + i)
-		}
-		return numbers, nil
-	}
-	args["n"], args["last"] = n, taken+n
-	rows, err := tx.Query(ctx, `
-SELECT s.number FROM generate_series(1, @last::integer) AS s (number)
-WHERE NOT EXISTS (SELECT 1 FROM numbers x WHERE x.event_id = @event AND x.number = s.number)
-ORDER BY s.number LIMIT @n`, args)
-	if err != nil {
-		return nil, fmt.Errorf("look for free numbers: %w", err)
-	}
-	numbers, err := pgx.CollectRows(rows, pgx.RowTo[int32])
-	if err != nil {
-		return nil, fmt.Errorf("look for free numbers: %w", err)
-	}
-	return numbers, nil
 }
 
 // issued reads what an order holds and derives its link.

@@ -127,7 +127,7 @@ func (w *World) Grow(ctx context.Context, tickets int, past bool) error {
 		`INSERT INTO tickets (id, event_id, category_id, order_id, number, generation, admits, seat, holder_name)
 SELECT md5(n::text)::uuid, @event, @event, md5('order' || @from + (n - @from) / @per * @per)::uuid, n, 1, 1, 'Row ' || n / 40 || ' Seat ' || n % 40, 'Guest ' || n
 FROM generate_series(@from::int, @to) n`,
-		`INSERT INTO numbers (event_id, number, ticket_id) SELECT @event, n, md5(n::text)::uuid FROM generate_series(@from::int, @to) n`,
+		`INSERT INTO numbers (event_id, number, ticket_id, followed) SELECT @event, n, md5(n::text)::uuid, n < @to FROM generate_series(@from::int, @to) n`,
 		`INSERT INTO claims (ticket_id, generation, kind, public_key)
 SELECT md5(n::text)::uuid, 1, 'phone', (SELECT key FROM load_keys k WHERE k.n = ('x' || left(md5(i.n::text), 3))::bit(12)::int)
 FROM generate_series(@from::int, @to) i (n)`,
