@@ -1,6 +1,7 @@
 // Package drill holds the tests of the door under fire: random lives of tickets
 // over two servers, faults planted into the source, connections that are cut,
-// processes that are killed, rows that somebody holds, and acts that race.
+// processes that are killed, rows that somebody holds, and acts that race. Before
+// the door come the desks, whose forms compete for the numbers of tickets.
 //
 // Everything goes over HTTP, so that the same drills hold whichever form of the
 // act answers; those that compare answers run over each form. What an answer has to
