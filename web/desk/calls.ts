@@ -3,6 +3,7 @@
 
 import { call, Problem, Unreachable } from "../shared/api.js";
 import type { Category, Device, Event, Gate, Issued, List, Listed, Me, Pairing, Printed, Ticket, Venue } from "./answers.js";
+import type { Kept } from "./numbering.js";
 import type { Trouble } from "./state.js";
 
 const get = <T>(path: string, signal?: AbortSignal) => call<T>("GET", path, undefined, signal === undefined ? {} : { signal });
@@ -44,6 +45,14 @@ export const addCategory = (id: string, body: object, key: string) => post<Categ
 export const tickets = (id: string, search: { readonly q?: string; readonly status?: string; readonly cursor?: string }, signal?: AbortSignal) =>
   get<List<Listed>>(`/v1/events/${id}/tickets?${query({ q: search.q ?? "", status: search.status ?? "", cursor: search.cursor ?? "" })}`, signal);
 export const issue = (id: string, body: object, key: string) => post<Issued>(`/v1/events/${id}/tickets`, body, key);
+export const reserveNumber = (event: string) => post<Kept>(`/v1/events/${event}/numbers`, undefined);
+export const renewNumber = (lease: string) => post<Kept>(`/v1/number-leases/${lease}/renew`, undefined);
+
+/** Gives a number back, also while the page goes; nobody waits for the answer, and the lease would lapse by itself. */
+export function releaseNumber(lease: string): void {
+  call<void>("POST", `/v1/number-leases/${lease}/release`, undefined, { keepalive: true }).catch(() => undefined);
+}
+
 export const ticket = (id: string) => get<Ticket>(`/v1/tickets/${id}`);
 export const change = (id: string, verb: "revoke" | "reinstate" | "hold" | "release", reason: string, key: string) =>
   post<Ticket>(`/v1/tickets/${id}/${verb}`, { reason }, key);

@@ -7,12 +7,13 @@ import type { Me } from "./answers.js";
 import { keepCounting, pause } from "./counting.js";
 import { Drawing } from "./drawing.js";
 import { at, enter, load, maybeSignedIn, rememberSession } from "./loading.js";
+import { Numbering, type Kept } from "./numbering.js";
 import { missing } from "./orders.js";
 import type { Phrases } from "./phrases.js";
 import { followPairing, press } from "./pressing.js";
 import { parse, secretOf } from "./route.js";
-import { form, withForm, type Acts, type House, type State } from "./state.js";
-import { refused, submit, type Step } from "./submitting.js";
+import { form, withForm, type Acts, type Form, type House, type State } from "./state.js";
+import { lost, refused, submit, type Step } from "./submitting.js";
 
 /** Milliseconds without a key before a search is made. */
 const typingRests = 250;
@@ -26,6 +27,9 @@ export class Desk implements Acts {
   #state: State = { kind: "loading", forms: {} };
   #secret = "";
   #house: House | undefined;
+  /** Orders that were not sent, by their event: a slip of the hand costs nobody what was typed, and the key that was perhaps carried out stays. */
+  readonly #drafts = new Map<string, Form>();
+  readonly #numbering: Numbering;
   /** Ends whatever goes on for the view that is shown: counting, polling, searching. */
   #visit = new AbortController();
   #search = new AbortController();
@@ -33,6 +37,17 @@ export class Desk implements Acts {
   constructor(root: HTMLElement, p: Phrases) {
     this.#p = p;
     this.#drawing = new Drawing(root, p, this);
+    this.#numbering = new Numbering({
+      reserve: calls.reserveNumber,
+      renew: calls.renewNumber,
+      release: calls.releaseNumber,
+      wait: (milliseconds, then) => {
+        const timer = setTimeout(then, milliseconds);
+        return () => clearTimeout(timer);
+      },
+      hidden: () => document.hidden,
+      changed: (kept) => this.#number(kept),
+    });
   }
 
   get state(): State {
@@ -43,6 +58,10 @@ export class Desk implements Acts {
   async start(): Promise<void> {
     window.addEventListener("hashchange", () => void (this.#takeSecret() ? this.#atDoor() : this.visit()));
     setInterval(() => this.#countDown(), 1000);
+    document.addEventListener("visibilitychange", () => void (document.hidden || this.#numbering.seen()));
+    window.addEventListener("pagehide", () => this.#numbering.left());
+    // A page that comes back whole has given its number away.
+    window.addEventListener("pageshow", ({ persisted }) => void (persisted && this.#numbering.seen()));
     this.#takeSecret();
     await this.#atDoor();
   }
@@ -88,7 +107,7 @@ export class Desk implements Acts {
       const state = await load(parse(location.hash), this.#house, new Date());
       if (mine.signal.aborted) return;
       if ("house" in state && state.house !== undefined) this.#house = state.house;
-      this.show(state);
+      this.show(this.#drafted(state));
       if (state.kind === "event") this.#count(state, mine.signal);
     } catch (error) {
       if (!mine.signal.aborted) this.fail(error);
@@ -97,9 +116,35 @@ export class Desk implements Acts {
 
   /** Shows a state; `focus` names the element that gets the focus. */
   show(state: State, focus?: string): void {
+    this.#keepDraft(this.#state, state);
     this.#state = state;
     this.#drawing.draw(state, focus);
     this.#countDown();
+    const ordering = state.kind === "issue" && state.issued === undefined;
+    this.#numbering.follow(ordering ? state.event.event : undefined, state.forms["issue"]?.busy ?? false);
+  }
+
+  /** Another number for the form, or none; a number that was shown and is lost is named. */
+  #number(kept: Kept | undefined): void {
+    const state = this.#state;
+    if (state.kind !== "issue") return;
+    const { kept: before, ...bare } = state;
+    if (kept === undefined) return this.show(bare);
+    const was = before === undefined || before.number !== kept.number ? before?.number : before.was;
+    this.show({ ...bare, kept: { ...kept, ...(was !== undefined && { was }) } });
+  }
+
+  #keepDraft(before: State, next: State): void {
+    if (before.kind !== "issue" || before.issued !== undefined || next.kind === "issue") return;
+    const open = before.forms["issue"];
+    if (open !== undefined) this.#drafts.set(before.event.event, open);
+  }
+
+  #drafted(state: State): State {
+    const draft = state.kind === "issue" ? this.#drafts.get(state.event.event) : undefined;
+    if (state.kind !== "issue" || draft === undefined) return state;
+    this.#drafts.delete(state.event.event);
+    return withForm(state, "issue", { key: draft.key, values: draft.values });
   }
 
   say(key: Key, values: Readonly<Record<string, string>> = {}): void {
@@ -199,6 +244,13 @@ export class Desk implements Acts {
 
   #refuse(id: string, error: unknown): void {
     const trouble = calls.troubleOf(error);
+    const another = lost(trouble);
+    if (another !== undefined) {
+      const shown = this.#state.kind === "issue" ? this.#state.kept?.number : undefined;
+      this.#numbering.adopt(another);
+      // Somebody has already read this number and pressed.
+      if (another.number === shown) return void this.#carryOut(id);
+    }
     const { kind, forms } = this.#state;
     if (trouble.status === 401 && kind !== "sign_in") return this.leave("ended");
     if (forms[id] !== undefined) this.show(withForm(this.#state, id, refused(trouble)), `trouble-${id}`);

@@ -99,6 +99,14 @@ function listen(root: HTMLElement, acts: Acts): void {
     const form = (event.target as HTMLElement).dataset["form"];
     if (form !== undefined) acts.submit(form);
   });
+  // Beside a sheet, which lies over the page: pressed and let go there, so that a
+  // text that is marked to beyond the edge is not meant.
+  let beside = false;
+  const besides = (target: EventTarget | null) => target instanceof Element && document.querySelector("[data-sheet]") !== null && target.closest("[data-sheet], .frame, a, button, .said") === null;
+  document.addEventListener("pointerdown", (event) => (beside = besides(event.target)));
+  document.addEventListener("click", (event) => {
+    if (beside && besides(event.target)) acts.press("outside", "");
+  });
   root.addEventListener("keydown", (event) => {
     if (event.key === "Escape") acts.press("escape", "");
   });

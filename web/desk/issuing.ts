@@ -4,18 +4,28 @@ import { h } from "../shared/dom.js";
 import { button, field, formOf, handed, heading, link, select, type FormParts } from "./parts.js";
 import type { Phrases } from "./phrases.js";
 import { format } from "./route.js";
-import type { State } from "./state.js";
-
-type IssueState = Extract<State, { kind: "issue" }>;
+import type { IssueState } from "./state.js";
 
 export function issuing(state: IssueState, p: Phrases): readonly Node[] {
   const { event, issued } = state;
   const back = format({ kind: "event", id: event.event });
+  const title = heading(p.say("desk.issue"), h("p", { class: "over" }, [event.name, p.moment(event.starts_at, event.time_zone)].join(" · ")));
   return [
     h("p", { class: "back" }, link(event.name, back)),
-    heading(p.say("desk.issue"), h("p", { class: "over" }, [event.name, p.moment(event.starts_at, event.time_zone)].join(" · "))),
-    issued === undefined ? orderForm(state, p) : result(state, issued, p),
+    ...(issued === undefined ? [h("section", { class: "sheet", "data-sheet": true, "aria-labelledby": "title" }, title, number(state, p), orderForm(state, p))] : [title, result(state, issued, p)]),
   ];
+}
+
+/** The number that the first ticket will have. A screen reader hears when it becomes another. */
+function number({ kept }: IssueState, p: Phrases): HTMLElement {
+  return h(
+    "div",
+    { class: "kept", role: "status" },
+    h("p", { class: "start", id: "kept" }, kept === undefined ? p.say("desk.number_coming") : p.say("desk.number", { number: String(kept.number) })),
+    kept !== undefined && kept.was !== undefined
+      ? h("p", { class: "moved", id: "moved" }, p.say("desk.number_moved", { was: String(kept.was), number: String(kept.number) }))
+      : h("p", { class: "hint" }, p.say("desk.number_kept")),
+  );
 }
 
 function orderForm(state: IssueState, p: Phrases): HTMLElement {
@@ -23,7 +33,7 @@ function orderForm(state: IssueState, p: Phrases): HTMLElement {
   const categories = state.categories.map(({ category, name }) => ({ value: category, text: name }));
   return formOf(
     parts,
-    { text: p.say("desk.issue_go"), beside: link(p.say("desk.cancel"), format({ kind: "event", id: state.event.event })) },
+    { text: p.say("desk.issue_go"), beside: button(p.say("desk.cancel"), "cancel", "", "quiet") },
     h("div", { class: "grid" }, select(parts, "category", "desk.category", categories), field(parts, { name: "count", label: "desk.how_many", inputmode: "numeric", narrow: true })),
     h(
       "div",

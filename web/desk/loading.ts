@@ -2,7 +2,7 @@
 // can be drawn.
 
 import * as calls from "./calls.js";
-import type { Me, Venue } from "./answers.js";
+import type { Category, Me, Venue } from "./answers.js";
 import type { Route } from "./route.js";
 import { everywhere, form, mayWork, type House, type Open, type State } from "./state.js";
 import { add, nothing } from "./tally.js";
@@ -78,6 +78,11 @@ function evening(venue: Venue, now: Date): Readonly<Record<string, string>> {
   };
 }
 
+/** An order of which nothing was said yet. */
+export function firstOrder(categories: readonly Category[]): Readonly<Record<string, string>> {
+  return { category: categories[0]?.category ?? "", count: "1" };
+}
+
 async function loadThing(route: Extract<Route, { id: string }>, house: Open): Promise<State> {
   if (route.kind === "ticket") {
     const ticket = await calls.ticket(route.id);
@@ -88,7 +93,7 @@ async function loadThing(route: Extract<Route, { id: string }>, house: Open): Pr
   const [event, categories] = await Promise.all([calls.event(route.id), calls.categories(route.id)]);
   const own = of(house, event.venue);
   if (route.kind === "issue") {
-    return { kind: "issue", house: own, event, categories, forms: { issue: form({ category: categories[0]?.category ?? "", count: "1" }) } };
+    return { kind: "issue", house: own, event, categories, forms: { issue: form(firstOrder(categories)) } };
   }
   const [gates, { items, next }] = await Promise.all([calls.gates(event.venue), calls.tickets(route.id, {})]);
   return {

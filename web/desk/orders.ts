@@ -26,10 +26,11 @@ export function seats(text: string): readonly string[] {
 }
 
 /** POST /v1/events/{event}/tickets. Several seats are as many tickets, unless a number says otherwise. */
-export function tickets(values: Values): object {
+export function tickets(values: Values, lease?: string): object {
   const named = seats(values["seat"] ?? "");
   const count = number(values["count"], 1);
   return {
+    ...(lease !== undefined && { lease }),
     category: values["category"] ?? "",
     holder: { name: values["holder.name"] ?? "", email: (values["holder.email"] ?? "").trim() },
     external_id: values["external_id"] ?? "",

@@ -4,7 +4,9 @@
 import * as calls from "./calls.js";
 import { pause } from "./counting.js";
 import type { Desk } from "./desk.js";
-import { closed, form, opened, type Deed, type DevicesState } from "./state.js";
+import { firstOrder } from "./loading.js";
+import { format } from "./route.js";
+import { closed, form, opened, type Deed, type DevicesState, type IssueState } from "./state.js";
 
 /** Milliseconds between two questions whether the pairing link was opened. */
 const pollEvery = 1500;
@@ -44,11 +46,8 @@ async function inView(desk: Desk, act: string, on: string): Promise<void> {
       if (act === "more_tickets") return moreTickets(desk);
       if (act === "open_category") desk.show(opened(state, "category", { admits: "1" }), "category-name");
       return;
-    case "issue": {
-      if (act !== "another") return;
-      const { issued: _, ...again } = state;
-      return desk.show(again, "issue-holder-name");
-    }
+    case "issue":
+      return atOrder(desk, state, act);
     case "ticket": {
       if (act !== "deed") return;
       const deed = on as Deed;
@@ -59,6 +58,26 @@ async function inView(desk: Desk, act: string, on: string): Promise<void> {
     default:
       return;
   }
+}
+
+function atOrder(desk: Desk, state: IssueState, act: string): void {
+  switch (act) {
+    case "another": {
+      const { issued: _, ...again } = state;
+      return desk.show(again, "issue-holder-name");
+    }
+    case "cancel":
+      // What was typed goes with it.
+      desk.show(opened(state, "issue", firstOrder(state.categories)));
+      return leaveOrder(desk, state);
+    case "outside":
+      return leaveOrder(desk, state);
+  }
+}
+
+/** Back to the event. An order that is under way is waited for. */
+function leaveOrder(desk: Desk, { event, issued, forms }: IssueState): void {
+  if (issued === undefined && forms["issue"]?.busy !== true) desk.go(format({ kind: "event", id: event.event }));
 }
 
 /** Takes back what was pressed once, closes what was opened. */
@@ -72,7 +91,7 @@ function escape(desk: Desk): void {
     desk.show(plain, "title");
   } else if (state.kind === "event" && state.forms["category"] !== undefined && state.categories.length > 0) {
     desk.show(closed(state, "category"), "categories-title");
-  }
+  } else if (state.kind === "issue") leaveOrder(desk, state);
 }
 
 async function copy(desk: Desk, text: string): Promise<void> {

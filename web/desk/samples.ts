@@ -4,7 +4,7 @@
 import encodeQR from "qr";
 import type { Admission, Category, Event, Listed, Me, Pairing, Status, Ticket, Venue } from "./answers.js";
 import { missing } from "./orders.js";
-import { form, opened, withForm, type DevicesState, type EventState, type Open, type State, type TicketState, type Trouble } from "./state.js";
+import { form, opened, withForm, type DevicesState, type EventState, type IssueState, type Open, type State, type TicketState, type Trouble } from "./state.js";
 import { add, nothing } from "./tally.js";
 
 const me: Me = { name: "Alena Dvořáková", email: "alena@aurora.example", has_password: false, has_pin: true, grants: [{ role: "admin" }] };
@@ -119,7 +119,7 @@ const blank: EventState = {
   listing: { ...listing, items: [], next: "" },
   tally: add(nothing, [], "", 1),
 };
-const issuing: Extract<State, { kind: "issue" }> = { kind: "issue", house, event, categories, forms: { issue: form({ category: "c1", count: "1" }) } };
+const issuing: IssueState = { kind: "issue", house, event, categories, kept: { lease: "l", number: 128 }, forms: { issue: form({ category: "c1", count: "1" }) } };
 const stub: TicketState = { kind: "ticket", house, ticket, event, forms: {} };
 const valid: TicketState = { ...stub, ticket: { ...ticket, status: "active", entries: 0, inside: 0, admissions: [] }, category: categories[0]! };
 
@@ -162,6 +162,8 @@ export const samples: Readonly<Record<string, State>> = {
   event_counting: { ...showing, tally: add(nothing, items, "more", 1), listing: { ...listing, busy: true, trouble: trouble("unreachable") } },
   event_category: withForm(opened(showing, "category", { name: "Standard", admits: "0" }), "category", { trouble: fields(["admits", "out_of_range"], ["gates", "unknown"]) }),
   issue: issuing,
+  issue_moved: { ...issuing, kept: { lease: "l", number: 131, was: 128 } },
+  issue_lost: withForm({ ...issuing, kept: { lease: "l", number: 131, was: 128 } }, "issue", { trouble: trouble("number.lease_lost", { number: 131 }) }),
   issue_faults: withForm(issuing, "issue", { trouble: fields(["count", "out_of_range"], ["holder.email", "invalid"], ["seats", "conflicting"]) }),
   issue_busy: withForm(issuing, "issue", { busy: true }),
   issued: { ...issuing, issued: { order: "o", claim_url: handed.text, handed, tickets: [7, 8, 9, 12].map((number) => ({ ticket: `t${number}`, number, seat: `F${number}` })) } },

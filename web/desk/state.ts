@@ -2,6 +2,7 @@
 // that each state can be looked at without a server.
 
 import type { Category, Device, Event, Gate, Issued, Listed, Me, Pairing, Ticket, Venue } from "./answers.js";
+import type { Kept } from "./numbering.js";
 import type { Tally } from "./tally.js";
 
 /** A refusal or a silence of the server. */
@@ -75,8 +76,18 @@ export type State =
   | (Bare & { readonly kind: "events"; readonly house: Open; readonly events: readonly Event[]; readonly next: string; readonly past: boolean; readonly now: Date })
   | (Bare & { readonly kind: "new_event"; readonly house: Open })
   | EventState
-  | (Bare & { readonly kind: "issue"; readonly house: Open; readonly event: Event; readonly categories: readonly Category[]; readonly issued?: Issued & { readonly handed: Handed } })
+  | IssueState
   | TicketState;
+
+export interface IssueState extends Bare {
+  readonly kind: "issue";
+  readonly house: Open;
+  readonly event: Event;
+  readonly categories: readonly Category[];
+  /** The number that is kept for the form, and the one that it showed before, if it lost that. */
+  readonly kept?: Kept & { readonly was?: number };
+  readonly issued?: Issued & { readonly handed: Handed };
+}
 
 export interface DevicesState extends Bare {
   readonly kind: "devices";

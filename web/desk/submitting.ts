@@ -5,6 +5,7 @@ import * as calls from "./calls.js";
 import type { Key } from "../shared/messages.js";
 import type { Me } from "./answers.js";
 import { at } from "./loading.js";
+import type { Kept } from "./numbering.js";
 import * as orders from "./orders.js";
 import { closed, form, opened, type Deed, type Form, type Handed, type State, type Trouble } from "./state.js";
 
@@ -96,10 +97,15 @@ async function addCategory(state: Of<"event">, form: Form): Promise<Step> {
 }
 
 async function issue(state: Of<"issue">, form: Form): Promise<Step> {
-  const issued = await calls.issue(state.event.event, orders.tickets(form.values), form.key);
-  // The next order has a key of its own; the category most likely stays.
-  const next = opened(state, "issue", { category: form.values["category"] ?? "", count: "1" });
+  const issued = await calls.issue(state.event.event, orders.tickets(form.values, state.kept?.lease), form.key);
+  // The next order has a key and a number of its own; the category most likely stays.
+  const { kept: _, ...next } = opened(state, "issue", { category: form.values["category"] ?? "", count: "1" });
   return { kind: "stay", state: { ...next, issued: { ...issued, handed: await hand(issued.claim_url) } }, focus: "issued-title" };
+}
+
+/** The lease that a refusal gives in place of a lost one. */
+export function lost({ code, facts: { lease, number } }: Trouble): Kept | undefined {
+  return code === "number.lease_lost" && typeof lease === "string" && typeof number === "number" ? { lease, number } : undefined;
 }
 
 async function deed(state: Of<"ticket">, deed: Deed | undefined, reason: string, form: Form): Promise<Step | undefined> {

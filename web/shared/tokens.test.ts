@@ -5,6 +5,9 @@ import { readFileSync } from "node:fs";
 /** Text and the ground it stands on; all of them must hold the ratio in both schemes. */
 const pairs: readonly (readonly [text: string, ground: string])[] = [
   ["ink", "paper"],
+  ["ink", "veil"],
+  ["ink-soft", "veil"],
+  ["accent", "veil"],
   ["ink", "panel"],
   ["ink-soft", "paper"],
   ["ink-soft", "panel"],
