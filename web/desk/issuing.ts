@@ -17,12 +17,13 @@ export function issuing(state: IssueState, p: Phrases): readonly Node[] {
 }
 
 /** The number that the first ticket will have. A screen reader hears when it becomes another. */
-function number({ kept }: IssueState, p: Phrases): HTMLElement {
+function number({ kept, forms }: IssueState, p: Phrases): HTMLElement {
+  const told = forms["issue"]?.trouble?.code === "number.lease_lost";
   return h(
     "div",
     { class: "kept", role: "status" },
     h("p", { class: "start", id: "kept" }, kept === undefined ? p.say("desk.number_coming") : p.say("desk.number", { number: String(kept.number) })),
-    kept !== undefined && kept.was !== undefined
+    kept !== undefined && kept.was !== undefined && !told
       ? h("p", { class: "moved", id: "moved" }, p.say("desk.number_moved", { was: String(kept.was), number: String(kept.number) }))
       : h("p", { class: "hint" }, p.say("desk.number_kept")),
   );
