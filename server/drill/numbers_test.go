@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -36,20 +37,18 @@ type office struct {
 	relay *pgtest.Relay
 	clock sync.Mutex // one mover of the clock, who needs two connections
 
-	mu     sync.Mutex
-	ended  map[string]bool   // leases, by their hash, that a form gave back or sent with an order
-	saved  map[string]int    // forms by name, with the number that they were answered
-	sent   map[string]bool   // forms whose order was sent at all
-	counts map[string]int    // what happened, for the report
-	shown  map[string][]int  // the numbers that each form has shown
-	leases map[string]string // the hash of each lease, and its form
+	mu      sync.Mutex
+	ended   map[string]bool         // leases, by their hash, that a form gave back or sent with an order
+	saved   map[string]int          // forms by name, with the number that they were answered
+	pressed map[string]map[int]bool // forms by name, with the numbers that they showed when they were sent and of which nobody said that they were lost
+	counts  map[string]int          // what happened, for the report
 }
 
 func newOffice(t *testing.T, boxes int) (*office, []*box) {
 	t.Helper()
 	o := &office{
-		House: servertest.NewHouse(t), t: t, ended: map[string]bool{}, saved: map[string]int{}, sent: map[string]bool{},
-		counts: map[string]int{}, shown: map[string][]int{}, leases: map[string]string{},
+		House: servertest.NewHouse(t), t: t, ended: map[string]bool{}, saved: map[string]int{},
+		pressed: map[string]map[int]bool{}, counts: map[string]int{},
 	}
 	o.relay = pgtest.NewRelay(t, o.DB)
 	urls := []string{o.URL, servertest.On(t, o.DB, servertest.Through(o.relay.URL)).URL}
@@ -92,22 +91,32 @@ func (o *office) pass(d time.Duration) {
 // errCrashed: the process is gone, whatever comes of the call.
 var errCrashed = errors.New("the process has crashed")
 
-// call makes a call until somebody knows its answer, or crashes in the middle of it.
-func (b *box) call(act string, once func(ctx context.Context) error) error {
+// perhaps is a context in which the process may crash a moment later.
+func (b *box) perhaps() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	if rand.IntN(12) == 0 {
-		stop := time.AfterFunc(time.Duration(rand.IntN(4_000))*time.Microsecond, func() { cancel(errCrashed) })
-		defer stop.Stop()
+	if rand.IntN(12) > 0 {
+		return ctx, func() { cancel(nil) }
 	}
+	crash := time.AfterFunc(time.Duration(rand.IntN(4_000))*time.Microsecond, func() { cancel(errCrashed) })
+	return ctx, func() {
+		crash.Stop()
+		cancel(nil)
+	}
+}
+
+func crashed(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errCrashed) }
+
+// call makes a call until somebody knows its answer, or crashes in the middle of it.
+func (b *box) call(once func(ctx context.Context) error) error {
+	ctx, end := b.perhaps()
+	defer end()
 	for {
 		err := once(ctx)
 		switch {
-		case context.Cause(ctx) == errCrashed: //nolint:errorlint // as it is
+		case crashed(ctx):
 			b.office.note("crashed")
-			b.office.note("crashed in " + act)
 			return errCrashed
-		case err == nil || !client.RetryLater(err):
+		case !client.RetryLater(err):
 			return err
 		}
 		b.office.note("nobody knew")
@@ -120,15 +129,6 @@ type form struct {
 	lease client.NumberLease
 }
 
-func (b *box) keep(f *form, lease client.NumberLease) {
-	f.lease = lease
-	hash := hex.EncodeToString(seal.Hash(lease.Lease))
-	b.office.mu.Lock()
-	defer b.office.mu.Unlock()
-	b.office.shown[f.name] = append(b.office.shown[f.name], lease.Number)
-	b.office.leases[hash] = f.name
-}
-
 // end notes that the form sends its lease away.
 func (b *box) end(f *form) {
 	b.office.mu.Lock()
@@ -137,17 +137,17 @@ func (b *box) end(f *form) {
 }
 
 func (b *box) reserve(f *form) error {
-	return b.call("reserve", func(ctx context.Context) error {
+	return b.call(func(ctx context.Context) error {
 		lease, err := b.ReserveNumber(ctx, b.office.Event.Event)
 		if err == nil {
-			b.keep(f, lease)
+			f.lease = lease
 		}
 		return err
 	})
 }
 
 func (b *box) renew(f *form) error {
-	err := b.call("renew", func(ctx context.Context) error {
+	err := b.call(func(ctx context.Context) error {
 		lease, err := b.RenewNumber(ctx, f.lease.Lease)
 		if err == nil && lease.Number != f.lease.Number {
 			b.office.t.Errorf("the lease of %d is on %d after its renewal", f.lease.Number, lease.Number)
@@ -162,41 +162,65 @@ func (b *box) renew(f *form) error {
 }
 
 // save presses the button, again with the same key until there is an answer, and
-// after it was told another number.
+// after it was told another number. While nobody knows, the form renews its number,
+// and may have lost it to its own order.
 func (b *box) save(f *form) error {
 	o := b.office
-	o.mu.Lock()
-	o.sent[f.name] = true
-	o.mu.Unlock()
 	key := client.WithKey(servertest.NewKey())
-	for {
-		b.end(f)
-		var issued client.Issued
-		err := b.call("save", func(ctx context.Context) (err error) {
-			issued, err = client.Do[client.Issued](ctx, b.Client, "POST", "/v1/events/"+o.Event.Event.String()+"/tickets", client.NewTickets{
-				Lease: f.lease.Lease, Category: o.Standard.Category, Holder: &client.Holder{Name: f.name},
-			}, key)
-			return err
-		})
+	for presses := 1; ; presses++ {
+		if presses > 1 && rand.IntN(2) == 0 {
+			if err := b.renew(f); err != nil {
+				return err
+			}
+		}
+		issued, err := b.press(f, key)
 		var problem *client.Problem
-		if errors.As(err, &problem) && problem.Code == "number.lease_lost" {
+		switch {
+		case errors.As(err, &problem) && problem.Code == "number.lease_lost":
 			o.note("lost at saving")
 			number, _ := problem.Facts["number"].(float64)
 			lease, _ := problem.Facts["lease"].(string)
-			b.keep(f, client.NumberLease{Lease: lease, Number: int(number)})
-			continue
-		}
-		if err != nil {
+			f.lease = client.NumberLease{Lease: lease, Number: int(number)}
+		case client.RetryLater(err):
+			o.note("pressed again")
+		case err != nil:
 			return err
+		default:
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.saved[f.name] = issued.Tickets[0].Number
+			return nil
 		}
-		if got := issued.Tickets[0].Number; got != f.lease.Number {
-			o.t.Errorf("the form showed %d and %d was issued", f.lease.Number, got)
-		}
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.saved[f.name] = issued.Tickets[0].Number
-		return nil
 	}
+}
+
+// press sends the order once, and notes what the form showed.
+func (b *box) press(f *form, key client.Option) (issued client.Issued, err error) {
+	o := b.office
+	b.end(f)
+	shown := f.lease.Number
+	o.mu.Lock()
+	if o.pressed[f.name] == nil {
+		o.pressed[f.name] = map[int]bool{}
+	}
+	known := o.pressed[f.name][shown]
+	o.pressed[f.name][shown] = true
+	o.mu.Unlock()
+	ctx, end := b.perhaps()
+	defer end()
+	issued, err = client.Do[client.Issued](ctx, b.Client, http.MethodPost, "/v1/events/"+o.Event.Event.String()+"/tickets", client.NewTickets{
+		Lease: f.lease.Lease, Category: o.Standard.Category, Holder: &client.Holder{Name: f.name},
+	}, key)
+	if crashed(ctx) {
+		o.note("crashed")
+		return issued, errCrashed
+	}
+	if client.IsProblem(err, "number.lease_lost") && !known {
+		o.mu.Lock()
+		delete(o.pressed[f.name], shown)
+		o.mu.Unlock()
+	}
+	return issued, err
 }
 
 // open opens a form and leaves it in one of the ways in which people do.
@@ -224,9 +248,9 @@ func (b *box) open() error {
 	case dice < 4:
 		o.note("cancelled")
 		b.end(f)
-		return b.call("release", func(ctx context.Context) error { return b.ReleaseNumber(ctx, f.lease.Lease) })
+		return b.call(func(ctx context.Context) error { return b.ReleaseNumber(ctx, f.lease.Lease) })
 	}
-	if rand.IntN(10) == 0 {
+	if rand.IntN(5) == 0 {
 		o.relay.CutNext(pgtest.Cut{At: "commit\x00", Deliver: rand.IntN(2) == 0})
 	}
 	o.note("saved")
@@ -248,7 +272,6 @@ func TestNumbersAreConsecutiveWhateverBecomesOfTheForms(t *testing.T) {
 			}
 		}
 	})
-	o.relay.CutAll() // a cut that nobody met is met by nobody
 	top, used := o.judge()
 
 	// Whatever was abandoned is offered again, and then no number is missing.
@@ -265,7 +288,7 @@ func TestNumbersAreConsecutiveWhateverBecomesOfTheForms(t *testing.T) {
 	}
 	o.judgeForms()
 	t.Logf("%d numbers, %d of them holes at the end; %v", top, holes, o.counts)
-	for _, what := range []string{"abandoned", "cancelled", "saved", "lost before saving", "crashed"} {
+	for _, what := range []string{"abandoned", "cancelled", "saved", "lost before saving", "lost at saving", "pressed again", "crashed"} {
 		if o.counts[what] == 0 {
 			t.Errorf("it never happened that a form was %s", what)
 		}
@@ -291,9 +314,8 @@ func (o *office) judgeForms() {
 			o.t.Errorf("a form was saved twice: %d and %d", there[name], number)
 		}
 		there[name] = number
-		shown := o.shown[name]
-		if len(shown) == 0 || shown[len(shown)-1] != number || !o.sent[name] {
-			o.t.Errorf("number %d was saved, and its form showed %v", number, shown)
+		if !o.pressed[name][number] {
+			o.t.Errorf("number %d was saved, and its form was sent with %v", number, o.pressed[name])
 		}
 	}
 	if err := rows.Err(); err != nil {

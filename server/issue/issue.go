@@ -2,10 +2,12 @@
 // events, categories, orders with their numbered tickets and claim links, and
 // what an admin does to a ticket afterwards (revoke, reinstate, hold, release,
 // reissue, print). It promises that the numbers of an event are unique and the
-// lowest that are free, that a creating call repeated with its key makes nothing
-// twice, that every act locks its ticket first and leaves one row in the audit,
-// and that no claim link is stored anywhere. It does not know how a ticket gets
-// onto a phone nor who gets in at the door.
+// lowest that are neither used nor kept for a form under a lease (leases.go), that
+// an order is carried out under the number that its form showed or not at all, that
+// a creating call repeated with its key makes nothing twice, that every act locks
+// its ticket first and leaves one row in the audit, and that no claim link is
+// stored anywhere. It does not know how a ticket gets onto a phone nor who gets in
+// at the door.
 //
 // Locks are taken in the order: the repeated call's key, the event, its tickets
 // in the order of their ids, the rest.

@@ -308,3 +308,36 @@ INSERT INTO number_leases (event_id, number, hash, expires_at) VALUES ($1, 1, 'x
 		t.Errorf("a second lease on the number: %v", err)
 	}
 }
+
+// A form that never heard of its order renews its lease, which is spent, and shows
+// another number by the time it is sent again.
+func TestAnOrderSentAgainUnderAnotherLeaseIsTheSameOrder(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	reserved := func() string {
+		return text(d.want(201, "POST", "/events/"+d.event.Event.String()+"/numbers", ``), "lease")
+	}
+	path, key := "/events/"+d.event.Event.String()+"/tickets", uuid.New()
+	body := func(lease, name string) string {
+		return `{"lease":"` + lease + `","category":"` + d.plain.Category.String() + `","holder":{"name":"` + name + `"}}`
+	}
+	first := reserved()
+	status, _, made := d.send("POST", path, body(first, "Anna"), key)
+	if status != 201 {
+		t.Fatalf("%d %s", status, made)
+	}
+	if code := text(d.want(410, "POST", "/number-leases/"+first+"/renew", ``), "code"); code != "number.lease_ended" {
+		t.Errorf("the spent lease is %s", code)
+	}
+	for _, lease := range []string{reserved(), "", first} {
+		if status, _, again := d.send("POST", path, body(lease, "Anna"), key); status != 201 || again != made {
+			t.Errorf("sent again: %d %s, want %s", status, again, made)
+		}
+	}
+	if status, answer, _ := d.send("POST", path, body(first, "Karel"), key); status != 409 || text(answer, "code") != "request.key_conflict" {
+		t.Errorf("another order with the key: %d %v", status, answer)
+	}
+	if n := d.count(`SELECT count(*) FROM tickets`); n != 1 {
+		t.Errorf("%d tickets", n)
+	}
+}
