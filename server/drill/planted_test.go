@@ -30,8 +30,8 @@ var planted = []struct {
 			"\tif !f.Assigned {",
 		},
 		{
-			"server/ticket/decide.go", "\td := checkUse(s, f)\n\tif d.Reason != Admitted &&",
-			"\tif f.SameKey != nil {\n\t\treturn replay(s, f)\n\t}\n\td := checkUse(s, f)\n\tif d.Reason != Admitted &&",
+			"server/ticket/decide.go", "\td := forgive(s, f, checkUse(s, f))\n",
+			"\tif f.SameKey != nil {\n\t\treturn replay(s, f)\n\t}\n\td := forgive(s, f, checkUse(s, f))\n",
 		},
 	}},
 	{"the generation is not checked", []change{
