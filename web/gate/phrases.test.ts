@@ -102,6 +102,13 @@ test("a lately moved ticket is admitted with a strip that says so", () => {
   assert.equal(plain(view.attention), "Moved 12 min ago");
 });
 
+test("an admission that takes the place of a lost answer says so, and shows no refusal's lines", () => {
+  const use = { at: "2026-11-30T19:19:00Z", seconds_ago: 60, gate: "g", gate_name: "Gate B", person: "Karel", same_device: false, same_claim: true, same_nonce: false };
+  const view = english.view({ kind: "answer", answer: answer({ class: "admit", reason: "admitted", first_use: use }) });
+  assert.equal(plain(view.attention), "“Gate B” let this phone in 1 min ago, but its answer was never seen");
+  assert.equal(view.lines.some((line) => line.includes("Karel")), false);
+});
+
 test("a reason of a newer server is told in the server's words", () => {
   const view = english.view({ kind: "answer", answer: answer({ reason: "from_the_future", title: "Later", advice: "Wait." }) });
   assert.deepEqual([view.title, view.advice], ["Later", "Wait."]);
