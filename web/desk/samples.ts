@@ -162,6 +162,7 @@ export const samples: Readonly<Record<string, State>> = {
   event_counting: { ...showing, tally: add(nothing, items, "more", 1), listing: { ...listing, busy: true, trouble: trouble("unreachable") } },
   event_category: withForm(opened(showing, "category", { name: "Standard", admits: "0" }), "category", { trouble: fields(["admits", "out_of_range"], ["gates", "unknown"]) }),
   issue: issuing,
+  issue_coming: { kind: "issue", house, event, categories, forms: issuing.forms },
   issue_moved: { ...issuing, kept: { lease: "l", number: 131, was: 128 } },
   issue_lost: withForm({ ...issuing, kept: { lease: "l", number: 131, was: 128 } }, "issue", { trouble: trouble("number.lease_lost", { number: 131 }) }),
   issue_faults: withForm(issuing, "issue", { trouble: fields(["count", "out_of_range"], ["holder.email", "invalid"], ["seats", "conflicting"]) }),
