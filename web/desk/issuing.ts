@@ -22,10 +22,10 @@ function number({ kept, forms }: IssueState, p: Phrases): HTMLElement {
   return h(
     "div",
     { class: "kept", role: "status" },
-    h("p", { class: "start", id: "kept" }, kept === undefined ? p.say("desk.number_coming") : p.say("desk.number", { number: String(kept.number) })),
-    kept !== undefined && kept.was !== undefined && !told
+    h("p", { class: "start", id: "kept" }, p.say("desk.number", { number: String(kept?.number ?? "…") })),
+    kept?.was !== undefined && !told
       ? h("p", { class: "moved", id: "moved" }, p.say("desk.number_moved", { was: String(kept.was), number: String(kept.number) }))
-      : h("p", { class: "hint" }, p.say("desk.number_kept")),
+      : h("p", { class: "hint" }, p.say(kept === undefined ? "desk.number_coming" : "desk.number_kept")),
   );
 }
 
