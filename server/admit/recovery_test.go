@@ -100,6 +100,11 @@ func TestALostAnswerIsTakenBackWhenTheSamePhoneComesToAnotherDoor(t *testing.T) 
 				t.Errorf("%s: %d", what, n)
 			}
 		}
+		card := servertest.Must(client.Do[client.Ticket](context.Background(), h.Admin, http.MethodGet, "/v1/tickets/"+id.String(), nil))(t)
+		first := card.Admissions[0]
+		if first.Key != lost || first.Undone == nil || first.Undone.SupersededBy != key || !first.ShownAt.After(first.Undone.At) {
+			t.Errorf("the desk is told: %+v, %+v", first, first.Undone)
+		}
 		shown(t, eva, id, key)
 		h.DB.Shift(t, 16*time.Second)
 		if a := karel.Ask(t, phone.Signed(t, id, karel.Hold(t))); a.Reason != ticket.AlreadyUsed {

@@ -173,6 +173,7 @@ type AdmissionRow struct {
 	Kind       ticket.Kind      `json:"kind"`
 	Path       string           `json:"path"` // ordinary, override, look_up, recovery or offline
 	Reason     string           `json:"reason,omitempty"`
+	ShownAt    time.Time        `json:"shown_at,omitzero"` // its answer was on the scanner's screen by then
 	Undone     *AdmissionUndo   `json:"undone,omitempty"`
 }
 
@@ -182,6 +183,8 @@ type AdmissionUndo struct {
 	Person     ticket.PersonID `json:"person,omitzero"`
 	PersonName string          `json:"person_name,omitempty"`
 	Reason     string          `json:"reason"`
+	// SupersededBy is the admission that took its place, when its answer was lost.
+	SupersededBy ticket.Key `json:"superseded_by,omitzero"`
 }
 
 // ClaimLink is the answer that shows a claim link again, or a new one.

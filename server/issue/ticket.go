@@ -53,6 +53,7 @@ type Admission struct {
 	Kind       ticket.Kind      `json:"kind"`
 	Path       string           `json:"path"` // ordinary, override, look_up, recovery or offline
 	Reason     string           `json:"reason,omitempty"`
+	ShownAt    time.Time        `json:"shown_at,omitzero"` // its answer was on the scanner's screen by then
 	Undone     *Undo            `json:"undone,omitempty"`
 }
 
@@ -62,6 +63,9 @@ type Undo struct {
 	Person     ticket.PersonID `json:"person,omitzero"`
 	PersonName string          `json:"person_name,omitempty"`
 	Reason     string          `json:"reason"`
+	// SupersededBy is the admission that took its place, when its answer was lost:
+	// then nobody took it back.
+	SupersededBy ticket.Key `json:"superseded_by,omitzero"`
 }
 
 // GetTicket reads a ticket with its history. Needs the right read at its venue.
@@ -126,8 +130,9 @@ WHERE a.ticket_id = @id ORDER BY a.at, a.id`, pgx.NamedArgs{"id": id})
 func admissions(ctx context.Context, q querier, id ticket.ID) ([]Admission, error) {
 	rows, err := q.Query(ctx, `
 SELECT a.key, a.at, a.gate_id, coalesce(g.name, ''), a.person_id, coalesce(p.name, ''), a.device_id, coalesce(d.name, ''),
-  a.people, a.direction, a.kind, a.path, coalesce(a.reason, ''), u.at, u.person_id, coalesce(up.name, ''), coalesce(u.reason, '')
+  a.people, a.direction, a.kind, a.path, coalesce(a.reason, ''), u.at, u.person_id, coalesce(up.name, ''), coalesce(u.reason, ''), u.superseded_by, r.shown_at
 FROM admissions a
+LEFT JOIN receipts r ON r.ticket_id = a.ticket_id AND r.key = a.key
 LEFT JOIN gates g ON g.id = a.gate_id LEFT JOIN people p ON p.id = a.person_id LEFT JOIN devices d ON d.id = a.device_id
 LEFT JOIN undos u ON u.ticket_id = a.ticket_id AND u.key = a.key LEFT JOIN people up ON up.id = u.person_id
 WHERE a.ticket_id = @id ORDER BY a.at, a.key`, pgx.NamedArgs{"id": id})
@@ -135,15 +140,18 @@ WHERE a.ticket_id = @id ORDER BY a.at, a.key`, pgx.NamedArgs{"id": id})
 		return nil, err
 	}
 	admissions, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a Admission, err error) {
-		var device, undoPerson *uuid.UUID
-		var undoAt *time.Time
+		var device, undoPerson, by *uuid.UUID
+		var undoAt, shownAt *time.Time
 		var undo Undo
 		err = row.Scan(&a.Key, &a.At, &a.Gate, &a.GateName, &a.Person, &a.PersonName, &device, &a.DeviceName,
-			&a.People, &a.Direction, &a.Kind, &a.Path, &a.Reason, &undoAt, &undoPerson, &undo.PersonName, &undo.Reason)
+			&a.People, &a.Direction, &a.Kind, &a.Path, &a.Reason, &undoAt, &undoPerson, &undo.PersonName, &undo.Reason, &by, &shownAt)
 		a.At, a.Device = a.At.UTC(), ticket.DeviceID(value(device))
 		if undoAt != nil {
-			undo.At, undo.Person = undoAt.UTC(), ticket.PersonID(value(undoPerson))
+			undo.At, undo.Person, undo.SupersededBy = undoAt.UTC(), ticket.PersonID(value(undoPerson)), ticket.Key(value(by))
 			a.Undone = &undo
+		}
+		if shownAt != nil {
+			a.ShownAt = shownAt.UTC()
 		}
 		return a, err
 	})

@@ -129,7 +129,10 @@ export interface Admission {
   readonly kind: string;
   readonly path: string;
   readonly reason?: string;
-  readonly undone?: { readonly at: string; readonly person_name?: string; readonly reason: string };
+  /** When its answer was on the scanner's screen. */
+  readonly shown_at?: string;
+  /** superseded_by: another took its place, because its answer was lost. */
+  readonly undone?: { readonly at: string; readonly person_name?: string; readonly reason: string; readonly superseded_by?: string };
 }
 
 export interface Ticket extends Listed {

@@ -84,3 +84,24 @@ test("an undone entry says who took it back and why, and still where it was", ()
   assert.deepEqual(line.more, ["by the phone’s clock · by judgement", "Taken back by Petra: wrong person"]);
   assert.equal(line.undone, true);
 });
+
+test("an entry whose answer was lost says so, and that it was seen after all", () => {
+  const entry = (shown_at?: string) =>
+    en.line({
+      kind: "admission",
+      at: "2026-11-30T18:30:00Z",
+      admission: {
+        at: "2026-11-30T18:30:00Z",
+        gate_name: "Balcony",
+        person_name: "Karel",
+        people: 1,
+        direction: "in",
+        kind: "pushed",
+        path: "ordinary",
+        undone: { at: "2026-11-30T18:31:00Z", reason: "its answer was never shown", superseded_by: "k" },
+        ...(shown_at !== undefined && { shown_at }),
+      },
+    }).more.slice(1);
+  assert.equal(entry().length, 1);
+  assert.equal(entry("2026-11-30T18:40:00Z").length, 2);
+});

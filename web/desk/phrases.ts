@@ -2,7 +2,7 @@
 // Nothing here touches the document.
 
 import type { Key, Messages, Values } from "../shared/messages.js";
-import type { Act, Event, Policy } from "./answers.js";
+import type { Act, Admission, Event, Policy } from "./answers.js";
 import type { Moment } from "./life.js";
 import { fault } from "./orders.js";
 import type { Form, Trouble } from "./state.js";
@@ -97,16 +97,22 @@ export class Phrases {
 
   line(moment: Moment): Line {
     if (moment.kind === "act") return this.#act(moment.act);
-    const { people, direction, gate_name, person_name, device_name, kind, path, reason, undone } = moment.admission;
+    const { people, direction, gate_name, person_name, device_name, kind, path, reason } = moment.admission;
     const how = [this.word("desk.kind", kind), ...(path === "ordinary" ? [] : [this.word("desk.path", path)])];
     const by = [person_name, device_name].filter((name): name is string => name !== undefined && name !== "").join(" · ");
-    const taken = undone && this.say("desk.taken_back", { who: undone.person_name ?? "–", reason: undone.reason });
     return {
       title: this.say(direction === "in" ? "desk.let_in" : "desk.let_out", { count: people, gate: gate_name }),
       by,
-      more: [how.join(" · "), ...(reason === undefined || reason === "" ? [] : [`“${reason}”`]), ...(taken === undefined ? [] : [taken])],
-      undone: undone !== undefined,
+      more: [how.join(" · "), ...(reason === undefined || reason === "" ? [] : [`“${reason}”`]), ...this.#takenBack(moment.admission)],
+      undone: moment.admission.undone !== undefined,
     };
+  }
+
+  #takenBack({ undone, shown_at }: Admission): readonly string[] {
+    if (undone === undefined) return [];
+    if (undone.superseded_by === undefined) return [this.say("desk.taken_back", { who: undone.person_name ?? "–", reason: undone.reason })];
+    // A receipt that came after all: the guest may have been let in there too.
+    return [this.say("desk.superseded"), ...(shown_at === undefined ? [] : [this.say("desk.shown_late")])];
   }
 
   #act({ act, actor, person_name, device_name, reason, details }: Act): Line {
