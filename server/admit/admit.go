@@ -46,6 +46,7 @@ type Service struct {
 	log    *slog.Logger
 	now    func() time.Time // only for how long things take; the time is the database's
 	engine *engine          // nil: every scan alone
+	proven *proven
 
 	openOneTime OpenOneTime
 }
@@ -68,7 +69,7 @@ type Options struct {
 
 // New makes the door.
 func New(o Options) *Service {
-	s := &Service{pool: o.Pool, keys: o.Keys, hash: o.Hash, hub: o.Hub, meter: o.Meter, log: o.Log, now: o.Now, openOneTime: o.OneTime}
+	s := &Service{pool: o.Pool, keys: o.Keys, hash: o.Hash, hub: o.Hub, meter: o.Meter, log: o.Log, now: o.Now, openOneTime: o.OneTime, proven: newProven()}
 	if !o.Plain {
 		s.engine = newEngine(s)
 	}
@@ -202,7 +203,7 @@ func (s *Service) decide(q *question, facts ticket.Facts, key []byte) (Answer, e
 		return Answer{}, errTicket // nothing is told of another house's tickets without their code
 	}
 	facts.Waited = s.waited(q)
-	facts.SignatureGood = q.verified || q.verify(facts, key)
+	facts.SignatureGood = q.verified || s.proven.check(q, facts, key)
 	answer := Answer{Facts: facts, DryRun: q.in.DryRun, What: q.what, presented: q.presented}
 	if q.refused != "" {
 		answer.Decision = ticket.Judge(q.refused)
