@@ -82,7 +82,7 @@ func prepareDay(ctx context.Context, tx pgx.Tx, day time.Time) error {
 	from, to := day.Format(time.DateOnly)+" 00:00:00+00", day.AddDate(0, 0, 1).Format(time.DateOnly)+" 00:00:00+00"
 	var needed bool
 	err := tx.QueryRow(ctx, `
-SELECT to_regclass(quote_ident(@name)) IS NULL
+SELECT NOT EXISTS (SELECT FROM pg_class WHERE relname = @name AND relnamespace = current_schema()::regnamespace)
   AND NOT EXISTS (SELECT FROM attempts_default WHERE received_at >= @from AND received_at < @to)`,
 		pgx.NamedArgs{"name": name, "from": from, "to": to}).Scan(&needed)
 	if err != nil || !needed {

@@ -92,8 +92,15 @@ func (s *Service) dropDay(ctx context.Context, day time.Time) (dropped bool, err
 		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '50ms'; SET LOCAL statement_timeout = '50ms'`); err != nil {
 			return fmt.Errorf("bound the wait: %w", err)
 		}
-		err := tx.QueryRow(ctx, `
-SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema() || ' attempts', 0)) AND to_regclass(quote_ident(@name)) IS NOT NULL`,
+		var free bool
+		err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema() || ' attempts', 0))`).Scan(&free)
+		if err != nil || !free {
+			return err
+		}
+		// The catalogue itself, in a statement of its own: names that are looked up come from
+		// a memory that need not have heard yet what the last holder of the lock did.
+		err = tx.QueryRow(ctx, `
+SELECT EXISTS (SELECT FROM pg_class WHERE relname = @name AND relnamespace = current_schema()::regnamespace)`,
 			pgx.NamedArgs{"name": dayPrefix + day.Format(dayLayout)}).Scan(&dropped)
 		if err != nil || !dropped {
 			return err
