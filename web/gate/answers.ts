@@ -86,6 +86,8 @@ export interface Answer {
   readonly is?: string;
   readonly gates?: readonly Gate[];
   readonly ticket?: Ticket;
+  /** Admitted by judgement against these. */
+  readonly overridden?: readonly string[];
   /** The use that stands against it; of an admission, the one that it takes the place of. */
   readonly first_use?: FirstUse;
   readonly server_time: string;

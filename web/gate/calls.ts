@@ -3,6 +3,7 @@
 
 import { call } from "../shared/api.js";
 import type { Answer, Collected, Device, Hold } from "./answers.js";
+import type { Receipt } from "./receipts.js";
 
 /** A scan as it is sent. */
 export interface Scan {
@@ -11,6 +12,8 @@ export interface Scan {
   readonly people?: number;
   readonly phone_offline?: boolean;
   readonly scanned_at: string;
+  /** Let in by judgement, and why. With a ticket, its code was good and is too old by now. */
+  readonly override?: { readonly reason: string; readonly ticket?: string };
 }
 
 /** Who signs on: by PIN, or by password with an address or a name of the list. */
@@ -69,7 +72,16 @@ export class Calls {
 
   /** Asks for the decision; `key` was made once for this scan. */
   scan(scan: Scan, key: string): Promise<Answer> {
-    return call("POST", "/v1/scans", scan, { token: this.#token, key, timeout: 5_000 });
+    const { override, ...plain } = scan;
+    if (override === undefined) return call("POST", "/v1/scans", plain, { token: this.#token, key, timeout: 5_000 });
+    const { scanned_at: _, code, ...rest } = plain;
+    const whom = override.ticket === undefined ? { code } : { ticket: override.ticket };
+    return call("POST", "/v1/scans/override", { ...rest, ...whom, reason: override.reason }, { token: this.#token, key, timeout: 5_000 });
+  }
+
+  /** Says which answers were on the screen. */
+  shown(scans: readonly Receipt[]): Promise<unknown> {
+    return call("POST", "/v1/scans/shown", { scans }, { token: this.#token, timeout: 8_000 });
   }
 }
 

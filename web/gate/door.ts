@@ -4,7 +4,7 @@
 import type { Problem } from "../shared/api.js";
 import { Camera } from "../shared/camera.js";
 import type { Reader } from "../shared/decode.js";
-import type { Device, Gate } from "./answers.js";
+import type { Answer, Device, Gate } from "./answers.js";
 import { release, type Calls } from "./calls.js";
 import { choose, judgeTyped, type Judged } from "./judge.js";
 import { Known } from "./known.js";
@@ -14,12 +14,16 @@ import { after, classOf, empty, takes, type Event, type Screen, type Shown } fro
 import type { Awake, Senses } from "./senses.js";
 import { shownCodes } from "./shown.js";
 import type { Panel, Trouble, Work } from "./state.js";
+import { Receipts } from "./receipts.js";
 import type { Store } from "./store.js";
 import { troubleOf } from "./trouble.js";
 
 /** A full-screen admission becomes a strip after this many milliseconds, and a scan counts as slow after that many. */
 const fadeAfter = 2_000;
 const slowAfter = 1_000;
+
+/** A code that was scanned longer ago than this many milliseconds may be too old when it arrives; 35 s is too old. */
+const freshFor = 25_000;
 
 /** What a gate at work needs from around it. */
 export interface Around {
@@ -45,6 +49,7 @@ export class Door {
   readonly #around: Around;
   readonly #known = new Known();
   readonly #outbox: Outbox;
+  readonly #receipts: Receipts;
   readonly #lease: Lease;
   readonly #camera: Camera;
   readonly #codes: ReturnType<typeof shownCodes>;
@@ -53,6 +58,7 @@ export class Door {
   #panel: Panel = { kind: "none" };
   #online = true;
   #trouble: Trouble | undefined;
+  #overrides = 0;
   #stopped = false;
   #showing: Promise<void> | undefined;
   #endFade: () => void = () => undefined;
@@ -72,6 +78,12 @@ export class Door {
       wait,
       network,
       barred,
+    });
+    this.#receipts = new Receipts({
+      send: (receipts) => calls.shown(receipts),
+      put: (receipt) => store.putReceipt(receipt),
+      delete: (key) => store.deleteReceipt(key),
+      wait,
     });
     this.#lease = new Lease({
       hold: () => calls.hold(gate.gate),
@@ -95,6 +107,8 @@ export class Door {
 
   /** Takes up what is left from before, then holds the gate and opens the camera. */
   async start(): Promise<void> {
+    this.#overrides = await this.#around.store.overrides(this.#around.device.person?.person ?? "");
+    this.#receipts.resume(await this.#around.store.receipts());
     this.#outbox.resume(await this.#around.store.scans());
     this.#draw();
     await this.visible();
@@ -128,6 +142,7 @@ export class Door {
     this.hidden();
     this.#stopped = true;
     this.#outbox.stop();
+    this.#receipts.stop();
     this.#endFade();
     this.#endSlow();
   }
@@ -135,6 +150,7 @@ export class Door {
   /** The browser says that there is a network again. */
   hurry(): void {
     this.#outbox.hurry();
+    this.#receipts.hurry();
     void this.#lease.hurry();
   }
 
@@ -153,6 +169,20 @@ export class Door {
 
   phoneOffline(): void {
     this.#amend({ phone_offline: true });
+  }
+
+  askOverride(): void {
+    const { over } = this.#screen;
+    if (over.kind === "answer" && over.key !== undefined && over.key === this.#scan?.key) this.#show({ kind: "override" });
+  }
+
+  /** Lets in against the answer on the screen, which is the scan under its own key once more. */
+  override(reason: string): void {
+    const { over } = this.#screen;
+    if (this.#scan === undefined || over.kind !== "answer" || over.key !== this.#scan.key || over.shown.kind !== "answer") return;
+    const ticket = over.shown.answer.ticket?.ticket;
+    const late = Date.now() - Date.parse(this.#scan.scanned_at) > freshFor;
+    this.#amend({ override: { reason, ...(late && ticket !== undefined && { ticket }) } });
   }
 
   /** Whatever was answered before, the next sighting is a scan of its own. */
@@ -262,7 +292,7 @@ export class Door {
     this.#asks(this.#outbox.send(ticket, scan));
   }
 
-  #amend(more: { people?: number; phone_offline?: boolean }): void {
+  #amend(more: Parameters<Outbox["amend"]>[1]): void {
     if (this.#scan === undefined || this.#screen.over.kind !== "answer") return;
     this.#known.began(this.#scan.ticket, this.#scan.code, performance.now());
     this.#asks(this.#outbox.amend(this.#scan, more));
@@ -291,9 +321,18 @@ export class Door {
     this.#endFade();
     this.#known.answered(scan.ticket, shown);
     this.#around.senses.answer(classOf(shown));
+    if (shown.kind === "answer" && shown.answer.verdict === "admit") this.#entered(scan, shown.answer);
     this.#endFade = wait(fadeAfter, () => this.#event({ kind: "faded", key: scan.key }));
     this.#event({ kind: "answered", shown, id: scan.ticket, key: scan.key });
     void this.#outbox.seen(scan.key).then(() => this.#draw());
+  }
+
+  /** An admission is on the screen: the server hears of it, and judgement is counted. */
+  #entered(scan: Stored, answer: Answer): void {
+    if (answer.ticket !== undefined) void this.#receipts.shown({ ticket: answer.ticket.ticket, key: scan.key });
+    if ((answer.overridden ?? []).length === 0 || answer.replayed) return;
+    this.#overrides++;
+    void this.#around.store.setOverrides(this.#around.device.person?.person ?? "", this.#overrides);
   }
 
   #barred(problem: Problem): void {
@@ -315,6 +354,7 @@ export class Door {
   #to(screen: Screen): void {
     if (screen === this.#screen) return;
     this.#screen = screen;
+    if (this.#panel.kind === "override") this.#panel = { kind: "none" }; // it was about the answer before
     this.#draw();
   }
 
@@ -341,6 +381,7 @@ export class Door {
       aside: open.map(({ key, scanned_at: at, outcome }) => ({ key, at, ...(outcome !== undefined && { shown: shownOf(outcome) }) })),
       unsent: this.#outbox.open().filter((scan) => scan.outcome === undefined).length,
       panel: this.#panel,
+      overrides: this.#overrides,
       ...(this.#trouble !== undefined && { trouble: this.#trouble }),
     });
   }

@@ -92,7 +92,7 @@ export class Outbox {
   }
 
   /** Sends the scan once more under its key with what its own button adds. */
-  amend(scan: Stored, more: Pick<Scan, "people" | "phone_offline">): Stored {
+  amend(scan: Stored, more: Pick<Scan, "people" | "phone_offline" | "override">): Stored {
     const { outcome: _, ...rest } = scan;
     return this.#resend(this.#item(rest), { ...rest, ...more });
   }
@@ -184,7 +184,7 @@ export class Outbox {
 }
 
 /** Whether the device or its person has to be put right first. */
-function isBarred(problem: Problem): boolean {
+export function isBarred(problem: Problem): boolean {
   return problem.status === 401 || problem.code === "session.sign_on_required";
 }
 

@@ -24,7 +24,8 @@ export interface View {
 /** A button of the answer itself: the same scan again with one thing more. */
 export type Button =
   | { readonly kind: "people"; readonly people: number; readonly all: boolean }
-  | { readonly kind: "phone_offline" };
+  | { readonly kind: "phone_offline" }
+  | { readonly kind: "override" };
 
 export class Phrases {
   readonly #messages: Messages;
@@ -193,6 +194,7 @@ const bare = { place: [], facts: [], lines: [], buttons: [] } as const;
 /** The buttons that an answer brings along: everybody first, then each smaller number. */
 export function buttons(answer: Answer): readonly Button[] {
   if (answer.reason === "needs_assist") return [{ kind: "phone_offline" }];
+  if (answer.actions.includes("override")) return [{ kind: "override" }];
   if (answer.reason !== "choose_people") return [];
   const left = answer.remaining ?? 0;
   return Array.from({ length: left }, (_, i) => {

@@ -73,6 +73,7 @@ const work: Work = {
   aside: [],
   unsent: 0,
   panel: { kind: "none" },
+  overrides: 0,
 };
 const shows = (shown: Shown, more: Partial<Extract<Over, { kind: "answer" }>> = {}): Work => ({ ...work, screen: { over: over(shown, more) } });
 const admitted = answer("admitted", "admit", { people: 1, remaining: 0 });
@@ -81,7 +82,11 @@ const answers: Readonly<Record<string, State>> = {
   admitted: shows(admitted),
   admitted_moved: shows(answer("admitted", "admit", { people: 1, remaining: 0, moved_at: "2026-11-30T19:08:00Z" })),
   admitted_family: shows(answer("admitted", "admit", { people: 3, remaining: 1 })),
+  admitted_recovered: shows(answer("admitted", "admit", { people: 1, remaining: 0, first_use })),
+  admitted_by_judgement: { ...shows(answer("admitted", "admit", { people: 1, remaining: 0, overridden: ["already_used"] })), overrides: 2 },
   already_used: shows(answer("already_used", "ask", { first_use })),
+  already_used_may_admit: shows(answer("already_used", "ask", { first_use, actions: ["override"] })),
+  already_used_why: { ...shows(answer("already_used", "ask", { first_use, actions: ["override"] })), panel: { kind: "override" } },
   already_used_old: shows(answer("already_used", "refuse", { first_use: { ...first_use, seconds_ago: 2500, same_claim: false } }), { old: true }),
   choose_people: shows(answer("choose_people", "ask", { verdict: "retry", actions: ["people"], remaining: 4 })),
   needs_assist: shows(answer("needs_assist", "ask", { verdict: "retry", actions: ["phone_offline"], kind: "timed" })),

@@ -85,6 +85,8 @@ export class Shift {
       setAside: door((one) => one.setAside()),
       people: (people) => this.#door?.people(people),
       phoneOffline: door((one) => one.phoneOffline()),
+      askOverride: door((one) => one.askOverride()),
+      override: (reason) => this.#door?.override(reason),
       judgeAgain: door((one) => one.judgeAgain()),
       openAside: (key) => this.#door?.openAside(key),
       open: (panel) => this.#door?.open(panel),

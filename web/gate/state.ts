@@ -31,6 +31,8 @@ export interface Aside {
 export type Panel =
   | { readonly kind: "none" }
   | { readonly kind: "typing" }
+  /** Over the answer: why the guest is let in all the same. */
+  | { readonly kind: "override" }
   | { readonly kind: "gate_code"; readonly code?: Modules; readonly failed: boolean }
   | { readonly kind: "more"; readonly closing: boolean; readonly busy: boolean; readonly trouble?: Trouble };
 
@@ -49,6 +51,8 @@ export interface Work {
   /** Why the server does not let this person hold the gate. */
   readonly trouble?: Trouble;
   readonly panel: Panel;
+  /** How many this person let in by judgement in this shift. */
+  readonly overrides: number;
 }
 
 export type State =
@@ -88,6 +92,9 @@ export interface Acts {
   setAside(): void;
   people(people: number): void;
   phoneOffline(): void;
+  /** Asks why, and `override` lets in. */
+  askOverride(): void;
+  override(reason: string): void;
   judgeAgain(): void;
   openAside(key: string): void;
   open(panel: "none" | "typing" | "gate_code" | "more"): void;

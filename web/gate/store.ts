@@ -1,9 +1,11 @@
 // What a gate keeps in this browser: its credential, the gate that was chosen,
-// and every scan from before it is sent until its answer was seen. Where the
-// browser keeps nothing, the page works and forgets.
+// every scan from before it is sent until its answer was seen, and then that it
+// was, until the server knows. Where the browser keeps nothing, the page works and
+// forgets.
 
 import { openDB, type DBSchema, type IDBPDatabase } from "idb";
 import type { Stored } from "./outbox.js";
+import type { Receipt } from "./receipts.js";
 
 /** A paired device. */
 export interface Paired {
@@ -21,6 +23,7 @@ export interface Waiting {
 interface Kept extends DBSchema {
   settings: { key: string; value: unknown };
   scans: { key: string; value: Stored };
+  receipts: { key: string; value: Receipt };
 }
 
 /** The gate's own store in IndexedDB. */
@@ -34,10 +37,13 @@ export class Store {
 
   static async open(): Promise<Store> {
     try {
-      const database = await openDB<Kept>("portillon-gate", 1, {
-        upgrade(fresh) {
-          fresh.createObjectStore("settings");
-          fresh.createObjectStore("scans", { keyPath: "key" });
+      const database = await openDB<Kept>("portillon-gate", 2, {
+        upgrade(database, before) {
+          if (before < 1) {
+            database.createObjectStore("settings");
+            database.createObjectStore("scans", { keyPath: "key" });
+          }
+          database.createObjectStore("receipts", { keyPath: "key" });
         },
       });
       return new Store(database);
@@ -62,9 +68,23 @@ export class Store {
   set(what: "paired", value: Paired): Promise<void>;
   set(what: "waiting", value: Waiting): Promise<void>;
   set(what: "gate", value: string): Promise<void>;
-  async set(what: string, value: unknown): Promise<void> {
+  set(what: string, value: unknown): Promise<void> {
+    return this.#set(what, value);
+  }
+
+  async #set(what: string, value: unknown): Promise<void> {
     this.#memory.set(what, value);
     await this.#database?.put("settings", value, what).catch(ignore);
+  }
+
+  /** How many a person let in by judgement; another person's count begins anew. */
+  async overrides(person: string): Promise<number> {
+    const kept = (await this.#get("overrides")) as { person: string; count: number } | undefined;
+    return kept?.person === person ? kept.count : 0;
+  }
+
+  setOverrides(person: string, count: number): Promise<void> {
+    return this.#set("overrides", { person, count });
   }
 
   async forget(what: "paired" | "waiting" | "gate"): Promise<void> {
@@ -82,6 +102,18 @@ export class Store {
 
   async deleteScan(key: string): Promise<void> {
     await this.#database?.delete("scans", key).catch(ignore);
+  }
+
+  async putReceipt(receipt: Receipt): Promise<void> {
+    await this.#database?.put("receipts", receipt).catch(ignore);
+  }
+
+  async deleteReceipt(key: string): Promise<void> {
+    await this.#database?.delete("receipts", key).catch(ignore);
+  }
+
+  async receipts(): Promise<readonly Receipt[]> {
+    return (await this.#database?.getAll("receipts").catch(ignore)) ?? [];
   }
 
   async scans(): Promise<readonly Stored[]> {

@@ -2,20 +2,21 @@
 // the door needs to know, largest first.
 
 import { h } from "../shared/dom.js";
+import type { Key } from "../shared/messages.js";
 import type { Button, Phrases, View } from "./phrases.js";
 import { classOf, type Over } from "./screen.js";
 import { shape, sign } from "./shapes.js";
 import type { Acts } from "./state.js";
 
-/** Draws what lies over the picture. */
-export function verdict(over: Over, phrases: Phrases, acts: Acts): readonly Node[] {
+/** Draws what lies over the picture; `overriding` when a person is asked why a guest is let in all the same. */
+export function verdict(over: Over, overriding: boolean, phrases: Phrases, acts: Acts): readonly Node[] {
   switch (over.kind) {
     case "nothing":
       return [];
     case "asking":
       return [asking(over, phrases, acts)];
     case "answer":
-      return [answer(over, phrases, acts)];
+      return [answer(over, overriding, phrases, acts)];
   }
 }
 
@@ -33,11 +34,11 @@ function asking(over: Extract<Over, { kind: "asking" }>, phrases: Phrases, acts:
   );
 }
 
-function answer(over: Extract<Over, { kind: "answer" }>, phrases: Phrases, acts: Acts): Node {
+function answer(over: Extract<Over, { kind: "answer" }>, overriding: boolean, phrases: Phrases, acts: Acts): Node {
   const view = phrases.view(over.shown);
   const cls = classOf(over.shown);
   // A tap beside the buttons must not lose a question that only they answer.
-  const anywhere = view.buttons.length === 0;
+  const anywhere = !overriding && view.buttons.every(({ kind }) => kind === "override");
   const drawnAt = performance.now();
   // The focus goes to the answer, never to a button that admits: a hand scanner
   // ends each code with Enter.
@@ -59,8 +60,23 @@ function answer(over: Extract<Over, { kind: "answer" }>, phrases: Phrases, acts:
     ...(view.place.length > 0 ? [h("p", { class: "place" }, ...view.place.map((word) => h("span", {}, word)))] : []),
     ...(view.attention === undefined ? [] : [h("p", { class: "attention" }, view.attention)]),
     ...(view.facts.length > 0 ? [h("p", { class: "facts" }, view.facts.join(" · "))] : []),
-    h("div", { class: "detail" }, ...(small === undefined ? [] : [small]), h("div", {}, ...lines(view, over.old, phrases))),
-    choices(over, view, phrases, acts),
+    // While the reason is asked for, the buttons need the room.
+    ...(overriding ? [] : [h("div", { class: "detail" }, ...(small === undefined ? [] : [small]), h("div", {}, ...lines(view, over.old, phrases)))]),
+    overriding ? reasons(phrases, acts) : choices(over, view, phrases, acts),
+  );
+}
+
+/** Why the guest is let in: a press, or a sentence and a press. Enter does nothing, since hand scanners send it. */
+function reasons(phrases: Phrases, acts: Acts): Node {
+  const own = h("input", { id: "override-own", autocomplete: "off", maxlength: 200, "aria-label": phrases.say("gate.override_other"), placeholder: phrases.say("gate.override_other") });
+  const ready: readonly Key[] = ["gate.override_identity", "gate.override_known", "gate.override_device", "gate.override_supervisor"];
+  return h(
+    "div",
+    { class: "reasons" },
+    h("h3", { tabindex: -1, "data-focus": true }, phrases.say("gate.override_why")),
+    ...ready.map((key, n) => h("button", { id: `override-${n}`, class: "choice", onclick: () => acts.override(phrases.say(key)) }, phrases.say(key))),
+    h("div", { class: "own" }, own, h("button", { id: "override-send", class: "choice", onclick: () => own.value.trim() !== "" && acts.override(own.value.trim()) }, phrases.say("gate.override_send"))),
+    h("button", { id: "override-cancel", class: "next", onclick: () => acts.open("none") }, phrases.say("gate.cancel")),
   );
 }
 
@@ -73,13 +89,15 @@ function lines(view: View, old: boolean, phrases: Phrases): readonly Node[] {
 }
 
 function choices(over: Extract<Over, { kind: "answer" }>, view: View, phrases: Phrases, acts: Acts): Node {
-  const own = view.buttons.map((button) => choice(button, phrases, acts));
+  // An answer from before is not a scan that could be sent again.
+  const own = view.buttons.filter(({ kind }) => kind !== "override" || over.key !== undefined).map((button) => choice(button, phrases, acts));
   const judge = (event: Event) => {
     event.stopPropagation();
     acts.judgeAgain();
   };
-  const again = over.old && over.shown.kind === "answer" && view.buttons.length === 0;
-  const next = view.buttons.length > 0 ? "gate.cancel" : over.other ? "gate.next_waits" : "gate.next";
+  const must = view.buttons.some(({ kind }) => kind !== "override");
+  const again = over.old && over.shown.kind === "answer" && !must;
+  const next = must ? "gate.cancel" : over.other ? "gate.next_waits" : "gate.next";
   const onward = (event: Event) => {
     event.stopPropagation();
     acts.tap();
@@ -96,6 +114,13 @@ function choices(over: Extract<Over, { kind: "answer" }>, view: View, phrases: P
 function choice(button: Button, phrases: Phrases, acts: Acts): Node {
   if (button.kind === "phone_offline") {
     return h("button", { id: "phone-offline", class: "choice", onclick: () => acts.phoneOffline() }, phrases.say("gate.phone_offline"));
+  }
+  if (button.kind === "override") {
+    const ask = (event: Event) => {
+      event.stopPropagation();
+      acts.askOverride();
+    };
+    return h("button", { id: "override", class: "judgement", onclick: ask }, phrases.say("gate.override"));
   }
   const { people, all } = button;
   const label = all ? phrases.say("gate.all_people", { count: people }) : String(people);

@@ -10,7 +10,7 @@ import type { Modules } from "./shown.js";
 import type { Acts, Work } from "./state.js";
 
 /** Gate, person, network, lease, and how much is under way: always in view. */
-export function top({ gate, person, online, lease, unsent, aside, trouble }: Work, phrases: Phrases): readonly Node[] {
+export function top({ gate, person, online, lease, unsent, aside, overrides, trouble }: Work, phrases: Phrases): readonly Node[] {
   const light = (good: boolean | undefined, text: string, name: string) =>
     h("span", { class: good === undefined ? "light" : good ? "light good" : "light bad", "data-light": name, "data-good": String(good ?? "") }, text);
   const held = lease === "held" ? true : lease === "taking" || lease === "none" ? undefined : false;
@@ -24,6 +24,7 @@ export function top({ gate, person, online, lease, unsent, aside, trouble }: Wor
       light(held, phrases.say(`gate.lease_${lease}`), "lease"),
       light(unsent === 0 ? undefined : false, phrases.say("gate.unsent", { count: unsent }), "unsent"),
       ...(aside.length > 0 ? [light(undefined, phrases.say("gate.aside", { count: aside.length }), "aside")] : []),
+      ...(overrides > 0 ? [light(undefined, phrases.say("gate.overrides", { count: overrides }), "overrides")] : []),
     ),
     ...(trouble === undefined ? [] : [h("p", { class: "alarm", role: "alert" }, phrases.trouble(trouble))]),
   ];
@@ -97,6 +98,7 @@ export function bar({ panel: { kind }, lease }: Work, phrases: Phrases, acts: Ac
 export function panel(state: Work, phrases: Phrases, acts: Acts): readonly Node[] {
   switch (state.panel.kind) {
     case "none":
+    case "override": // which is drawn over the answer
       return [];
     case "typing":
       return typing(phrases, acts);
