@@ -79,6 +79,11 @@ export class Calls {
     return call("POST", "/v1/scans/override", { ...rest, ...whom, reason: override.reason }, { token: this.#token, key, timeout: 5_000 });
   }
 
+  /** Takes an admission back; `callKey` was made once for this act. */
+  undo(ticket: string, key: string, reason: string, callKey: string): Promise<unknown> {
+    return call("POST", "/v1/scans/undo", { ticket, key, reason }, { token: this.#token, key: callKey, timeout: 8_000 });
+  }
+
   /** Says which answers were on the screen. */
   shown(scans: readonly Receipt[]): Promise<unknown> {
     return call("POST", "/v1/scans/shown", { scans }, { token: this.#token, timeout: 8_000 });

@@ -15,6 +15,7 @@ import type { Awake, Senses } from "./senses.js";
 import { shownCodes } from "./shown.js";
 import type { Panel, Trouble, Work } from "./state.js";
 import { Receipts } from "./receipts.js";
+import { changed, withAnswer, type Recent } from "./recent.js";
 import type { Store } from "./store.js";
 import { troubleOf } from "./trouble.js";
 
@@ -59,6 +60,7 @@ export class Door {
   #online = true;
   #trouble: Trouble | undefined;
   #overrides = 0;
+  #recent: readonly Recent[] = [];
   #stopped = false;
   #showing: Promise<void> | undefined;
   #endFade: () => void = () => undefined;
@@ -107,7 +109,8 @@ export class Door {
 
   /** Takes up what is left from before, then holds the gate and opens the camera. */
   async start(): Promise<void> {
-    this.#overrides = await this.#around.store.overrides(this.#around.device.person?.person ?? "");
+    this.#overrides = await this.#around.store.overrides(this.#person());
+    this.#recent = await this.#around.store.recent(this.#person());
     this.#receipts.resume(await this.#around.store.receipts());
     this.#outbox.resume(await this.#around.store.scans());
     this.#draw();
@@ -185,6 +188,27 @@ export class Door {
     this.#amend({ override: { reason, ...(late && ticket !== undefined && { ticket }) } });
   }
 
+  askUndo(key?: string): void {
+    if (this.#panel.kind === "recent" && !this.#panel.busy) this.#show({ kind: "recent", busy: false, ...(key !== undefined && { undoing: key }) });
+  }
+
+  /** Takes an admission back. Where the answer is lost, the same press asks for it again. */
+  async undo(key: string, reason: string): Promise<void> {
+    const one = this.#recent.find((scan) => scan.key === key);
+    if (one?.ticket === undefined || this.#panel.kind !== "recent" || this.#panel.busy) return;
+    const callKey = one.undo ?? crypto.randomUUID();
+    this.#show({ kind: "recent", undoing: key, busy: true });
+    await this.#remember(changed(this.#recent, key, { undo: callKey }));
+    try {
+      await this.#around.calls.undo(one.ticket.ticket, key, reason, callKey);
+      this.#known.forget(one.ticket.ticket);
+      await this.#remember(changed(this.#recent, key, { undone: true }));
+      this.#show({ kind: "recent", busy: false });
+    } catch (error) {
+      this.#show({ kind: "recent", undoing: key, busy: false, trouble: troubleOf(error) });
+    }
+  }
+
   /** Whatever was answered before, the next sighting is a scan of its own. */
   judgeAgain(): void {
     const { over, last } = this.#screen;
@@ -202,7 +226,7 @@ export class Door {
   open(kind: Panel["kind"]): void {
     this.#codes.stop();
     if (kind === "gate_code") this.#codes.start();
-    this.#show(kind === "more" ? { kind, closing: false, busy: false } : kind === "gate_code" ? { kind, failed: false } : { kind });
+    this.#show(kind === "recent" ? { kind, busy: false } : kind === "more" ? { kind, closing: false, busy: false } : kind === "gate_code" ? { kind, failed: false } : { kind });
   }
 
   typed(text: string): void {
@@ -321,6 +345,7 @@ export class Door {
     this.#endFade();
     this.#known.answered(scan.ticket, shown);
     this.#around.senses.answer(classOf(shown));
+    if (shown.kind === "answer") void this.#remember(withAnswer(this.#recent, scan, shown.answer));
     if (shown.kind === "answer" && shown.answer.verdict === "admit") this.#entered(scan, shown.answer);
     this.#endFade = wait(fadeAfter, () => this.#event({ kind: "faded", key: scan.key }));
     this.#event({ kind: "answered", shown, id: scan.ticket, key: scan.key });
@@ -332,7 +357,17 @@ export class Door {
     if (answer.ticket !== undefined) void this.#receipts.shown({ ticket: answer.ticket.ticket, key: scan.key });
     if ((answer.overridden ?? []).length === 0 || answer.replayed) return;
     this.#overrides++;
-    void this.#around.store.setOverrides(this.#around.device.person?.person ?? "", this.#overrides);
+    void this.#around.store.setOverrides(this.#person(), this.#overrides);
+  }
+
+  #person(): string {
+    return this.#around.device.person?.person ?? "";
+  }
+
+  async #remember(recent: readonly Recent[]): Promise<void> {
+    this.#recent = recent;
+    this.#draw();
+    await this.#around.store.setRecent(this.#person(), recent);
   }
 
   #barred(problem: Problem): void {
@@ -382,6 +417,7 @@ export class Door {
       unsent: this.#outbox.open().filter((scan) => scan.outcome === undefined).length,
       panel: this.#panel,
       overrides: this.#overrides,
+      recent: this.#recent,
       ...(this.#trouble !== undefined && { trouble: this.#trouble }),
     });
   }

@@ -90,6 +90,11 @@ export class Phrases {
     };
   }
 
+  /** A reason's title alone. */
+  reason(reason: string): string {
+    return this.#messages.look(`reason.${reason}`) ?? reason;
+  }
+
   /** The answer in one line, for the strip and for screen readers. */
   line(shown: Shown): string {
     const view = this.view(shown);

@@ -74,7 +74,14 @@ const work: Work = {
   unsent: 0,
   panel: { kind: "none" },
   overrides: 0,
+  recent: [],
 };
+const recent: Work["recent"] = [
+  { key: "r1", at: "2026-11-30T19:19:50Z", reason: "admitted", class: "admit", people: 1, undoable: true, ticket: { ticket: "t1", number: 148, place: "Screen 3 · F12" } },
+  { key: "r2", at: "2026-11-30T19:19:20Z", reason: "already_used", class: "ask", people: 0, undoable: false, ticket: { ticket: "t2", number: 12, place: "Screen 3 · C4" } },
+  { key: "r3", at: "2026-11-30T19:18:02Z", reason: "admitted", class: "admit", people: 3, undoable: true, undone: true, ticket: { ticket: "t3", number: 77, place: "Screen 1" } },
+  { key: "r4", at: "2026-11-30T19:17:40Z", reason: "bad_signature", class: "refuse", people: 0, undoable: false },
+];
 const shows = (shown: Shown, more: Partial<Extract<Over, { kind: "answer" }>> = {}): Work => ({ ...work, screen: { over: over(shown, more) } });
 const admitted = answer("admitted", "admit", { people: 1, remaining: 0 });
 
@@ -103,6 +110,9 @@ const answers: Readonly<Record<string, State>> = {
 
 const working: Readonly<Record<string, State>> = {
   scanning: work,
+  last_scans: { ...work, recent, panel: { kind: "recent", busy: false } },
+  last_scans_none: { ...work, panel: { kind: "recent", busy: false } },
+  undo_why: { ...work, recent, panel: { kind: "recent", undoing: "r1", busy: false, trouble: { code: "undo.too_late" } } },
   asking: { ...work, unsent: 1, screen: { over: { kind: "asking", key: "k1", slow: false, other: false } } },
   asking_slow: { ...work, online: false, unsent: 1, screen: { over: { kind: "asking", key: "k1", slow: true, other: true } } },
   strip: { ...work, screen: { over: { kind: "nothing" }, last: over(admitted) as Extract<Over, { kind: "answer" }> } },

@@ -86,6 +86,8 @@ export class Shift {
       people: (people) => this.#door?.people(people),
       phoneOffline: door((one) => one.phoneOffline()),
       askOverride: door((one) => one.askOverride()),
+      askUndo: (key) => this.#door?.askUndo(key),
+      undo: (key, reason) => void this.#door?.undo(key, reason),
       override: (reason) => this.#door?.override(reason),
       judgeAgain: door((one) => one.judgeAgain()),
       openAside: (key) => this.#door?.openAside(key),

@@ -4,6 +4,7 @@
 import type { CameraState } from "../shared/camera.js";
 import type { Device, Named } from "./answers.js";
 import type { LeaseState } from "./lease.js";
+import type { Recent } from "./recent.js";
 import type { Screen, Shown } from "./screen.js";
 import type { Modules } from "./shown.js";
 
@@ -31,6 +32,8 @@ export interface Aside {
 export type Panel =
   | { readonly kind: "none" }
   | { readonly kind: "typing" }
+  /** The last scans; `undoing` is the one whose reason is asked for. */
+  | { readonly kind: "recent"; readonly undoing?: string; readonly busy: boolean; readonly trouble?: Trouble }
   /** Over the answer: why the guest is let in all the same. */
   | { readonly kind: "override" }
   | { readonly kind: "gate_code"; readonly code?: Modules; readonly failed: boolean }
@@ -53,6 +56,8 @@ export interface Work {
   readonly panel: Panel;
   /** How many this person let in by judgement in this shift. */
   readonly overrides: number;
+  /** The last scans, the newest first. */
+  readonly recent: readonly Recent[];
 }
 
 export type State =
@@ -95,9 +100,12 @@ export interface Acts {
   /** Asks why, and `override` lets in. */
   askOverride(): void;
   override(reason: string): void;
+  /** Asks why a scan is taken back; without a key nothing is asked any more. */
+  askUndo(key?: string): void;
+  undo(key: string, reason: string): void;
   judgeAgain(): void;
   openAside(key: string): void;
-  open(panel: "none" | "typing" | "gate_code" | "more"): void;
+  open(panel: "none" | "typing" | "gate_code" | "recent" | "more"): void;
   typed(text: string): void;
   closeGate(): void;
   openGate(): void;

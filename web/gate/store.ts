@@ -6,6 +6,7 @@
 import { openDB, type DBSchema, type IDBPDatabase } from "idb";
 import type { Stored } from "./outbox.js";
 import type { Receipt } from "./receipts.js";
+import type { Recent } from "./recent.js";
 
 /** A paired device. */
 export interface Paired {
@@ -85,6 +86,16 @@ export class Store {
 
   setOverrides(person: string, count: number): Promise<void> {
     return this.#set("overrides", { person, count });
+  }
+
+  /** The last scans of a person; another person begins anew. */
+  async recent(person: string): Promise<readonly Recent[]> {
+    const kept = (await this.#get("recent")) as { person: string; scans: readonly Recent[] } | undefined;
+    return kept?.person === person ? kept.scans : [];
+  }
+
+  setRecent(person: string, scans: readonly Recent[]): Promise<void> {
+    return this.#set("recent", { person, scans });
   }
 
   async forget(what: "paired" | "waiting" | "gate"): Promise<void> {

@@ -5,6 +5,7 @@ import { h } from "../shared/dom.js";
 import type { Key } from "../shared/messages.js";
 import type { Phrases } from "./phrases.js";
 import { classOf } from "./screen.js";
+import { lastScans } from "./recentview.js";
 import { qrPicture, shape } from "./shapes.js";
 import type { Modules } from "./shown.js";
 import type { Acts, Work } from "./state.js";
@@ -88,10 +89,10 @@ export function strip({ screen }: Work, phrases: Phrases, acts: Acts): readonly 
 
 /** The tools. */
 export function bar({ panel: { kind }, lease }: Work, phrases: Phrases, acts: Acts): readonly Node[] {
-  const tool = (name: "typing" | "gate_code" | "more", key: Key) =>
+  const tool = (name: "typing" | "gate_code" | "recent" | "more", key: Key) =>
     h("button", { id: `tool-${name}`, "aria-expanded": String(kind === name), onclick: () => acts.open(kind === name ? "none" : name) }, phrases.say(key));
   const scanning = lease === "closed" ? [] : [tool("typing", "gate.type"), tool("gate_code", "gate.gate_code")];
-  return [...scanning, tool("more", "gate.more")];
+  return [...scanning, tool("recent", "gate.recent"), tool("more", "gate.more")];
 }
 
 /** The tool that is open. */
@@ -104,6 +105,8 @@ export function panel(state: Work, phrases: Phrases, acts: Acts): readonly Node[
       return typing(phrases, acts);
     case "gate_code":
       return gateCode(state.panel, phrases, acts);
+    case "recent":
+      return lastScans(state, state.panel, phrases, acts);
     case "more":
       return more(state, state.panel, phrases, acts);
   }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"portillon/server/client"
@@ -13,8 +14,9 @@ import (
 )
 
 // A used ticket is let in by the judgement of a controller who may, with a reason;
-// and the server hears of every admission that was on the screen.
-func TestAControllerWithTheRightLetsInByJudgementAndSaysWhy(t *testing.T) {
+// the server hears of every admission that was on the screen; and the last scans take
+// one back.
+func TestAControllerLetsInByJudgementSaysWhyAndTakesItBack(t *testing.T) {
 	t.Parallel()
 	h := servertest.NewHouse(t)
 	person := h.Member("Eva", session.Grant{Venue: h.Venue.Venue, Role: session.Controller, CanOverride: true}).Person
@@ -56,4 +58,19 @@ func TestAControllerWithTheRightLetsInByJudgementAndSaysWhy(t *testing.T) {
 	eventually(t, "the receipt of what was on the screen", patience, func() bool {
 		return h.Count(t, "receipts r JOIN admissions a USING (ticket_id, key) WHERE r.ticket_id = $1 AND a.path = 'override'", issued.Ticket) == 1
 	})
+
+	// It was the wrong guest: the last scans take it back, also after a reload.
+	k.Do(chromedp.Reload())
+	k.enter("#start")
+	k.Until(leaseHeld)
+	k.enter("#tool-recent")
+	k.enter(".recents li:first-child button")
+	k.enter("#undo-why-1")
+	k.Until(`document.querySelector(".recents li")?.dataset.undone === "true"`)
+	if n := h.Count(t, "undos WHERE ticket_id = $1 AND person_id = $2 AND reason = 'Wrong person'", issued.Ticket, person); n != 1 {
+		t.Errorf("%d undos with the reason", n)
+	}
+	if row := h.Row(t, issued.Ticket); row.Entries != 1 {
+		t.Errorf("the ticket's row is %+v", row)
+	}
 }
