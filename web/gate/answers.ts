@@ -75,6 +75,7 @@ export interface Answer {
   readonly actions: readonly string[];
   /** Where the code's freshness comes from: pushed, shown, timed, totp, paper … */
   readonly kind?: string;
+  readonly direction?: "in" | "out";
   readonly people?: number;
   readonly remaining?: number;
   readonly at?: string;

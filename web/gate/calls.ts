@@ -9,6 +9,8 @@ import type { Receipt } from "./receipts.js";
 export interface Scan {
   readonly gate: string;
   readonly code: string;
+  /** Entries when not said. */
+  readonly direction?: "out";
   readonly people?: number;
   readonly phone_offline?: boolean;
   readonly scanned_at: string;

@@ -23,6 +23,9 @@ import { troubleOf } from "./trouble.js";
 const fadeAfter = 2_000;
 const slowAfter = 1_000;
 
+/** After this many guests in a row who were inside already, the page asks whether they are leaving. */
+const tooManyInside = 10;
+
 /** A code that was scanned longer ago than this many milliseconds may be too old when it arrives; 35 s is too old. */
 const freshFor = 25_000;
 
@@ -61,6 +64,8 @@ export class Door {
   #trouble: Trouble | undefined;
   #overrides = 0;
   #recent: readonly Recent[] = [];
+  #direction: "in" | "out" = "in";
+  #insideInARow = 0;
   #stopped = false;
   #showing: Promise<void> | undefined;
   #endFade: () => void = () => undefined;
@@ -188,6 +193,14 @@ export class Door {
     this.#amend({ override: { reason, ...(late && ticket !== undefined && { ticket }) } });
   }
 
+  /** Counts entries or exits from now on; the same phone may come at once for the other. */
+  turn(direction: "in" | "out"): void {
+    this.#direction = direction;
+    this.#insideInARow = 0;
+    this.#known.forgetAll();
+    this.#show({ kind: "none" });
+  }
+
   askUndo(key?: string): void {
     if (this.#panel.kind === "recent" && !this.#panel.busy) this.#show({ kind: "recent", busy: false, ...(key !== undefined && { undoing: key }) });
   }
@@ -312,7 +325,7 @@ export class Door {
     const open = this.#outbox.of(ticket);
     // It was answered while set aside: that is the answer, unless it was "once more".
     if (open?.outcome?.kind === "answer" && open.outcome.answer.verdict !== "retry") return this.#answer(open, open.outcome);
-    const scan = { gate: this.#around.gate.gate, code, scanned_at: new Date().toISOString() };
+    const scan = { gate: this.#around.gate.gate, code, scanned_at: new Date().toISOString(), ...(this.#direction === "out" && { direction: "out" as const }) };
     this.#asks(this.#outbox.send(ticket, scan));
   }
 
@@ -345,6 +358,7 @@ export class Door {
     this.#endFade();
     this.#known.answered(scan.ticket, shown);
     this.#around.senses.answer(classOf(shown));
+    if (shown.kind === "answer") this.#insideInARow = shown.answer.reason === "already_inside" ? this.#insideInARow + 1 : 0;
     if (shown.kind === "answer") void this.#remember(withAnswer(this.#recent, scan, shown.answer));
     if (shown.kind === "answer" && shown.answer.verdict === "admit") this.#entered(scan, shown.answer);
     this.#endFade = wait(fadeAfter, () => this.#event({ kind: "faded", key: scan.key }));
@@ -418,6 +432,8 @@ export class Door {
       panel: this.#panel,
       overrides: this.#overrides,
       recent: this.#recent,
+      direction: this.#direction,
+      perhapsExits: this.#direction === "in" && this.#insideInARow >= tooManyInside,
       ...(this.#trouble !== undefined && { trouble: this.#trouble }),
     });
   }

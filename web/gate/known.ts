@@ -58,6 +58,11 @@ export class Known {
     return this.#entries.get(id)?.answer;
   }
 
+  /** Whoever is seen from now on is somebody new. */
+  forgetAll(): void {
+    this.#entries.clear();
+  }
+
   /** The next sighting is new: the controller wants it judged afresh. */
   forget(id: string): void {
     this.#entries.delete(id);

@@ -86,7 +86,7 @@ export class Outbox {
    * answer unseen, this is the same scan with a fresher code.
    */
   send(ticket: string, scan: Scan): Stored {
-    const earlier = this.of(ticket);
+    const earlier = this.open().find((one) => one.ticket === ticket && one.direction === scan.direction);
     const item = earlier ? this.#item(earlier) : this.#add({ ...scan, key: this.#around.newKey(), ticket });
     return this.#resend(item, { ...scan, key: item.scan.key, ticket });
   }

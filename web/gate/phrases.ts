@@ -117,7 +117,8 @@ export class Phrases {
     };
   }
 
-  #title({ reason, title, people }: Answer): string {
+  #title({ reason, title, people, direction }: Answer): string {
+    if (reason === "admitted" && direction === "out") return this.say("gate.let_out", { count: people ?? 1 });
     if (reason === "admitted" && people !== undefined && people > 1) return this.say("gate.admit_people", { count: people });
     return this.#messages.look(`reason.${reason}`) ?? title;
   }

@@ -75,6 +75,8 @@ const work: Work = {
   panel: { kind: "none" },
   overrides: 0,
   recent: [],
+  direction: "in",
+  perhapsExits: false,
 };
 const recent: Work["recent"] = [
   { key: "r1", at: "2026-11-30T19:19:50Z", reason: "admitted", class: "admit", people: 1, undoable: true, ticket: { ticket: "t1", number: 148, place: "Screen 3 · F12" } },
@@ -110,6 +112,9 @@ const answers: Readonly<Record<string, State>> = {
 
 const working: Readonly<Record<string, State>> = {
   scanning: work,
+  exits: { ...work, direction: "out", panel: { kind: "more", closing: false, busy: false } },
+  perhaps_exits: { ...work, perhapsExits: true },
+  let_out: { ...shows(answer("admitted", "admit", { people: 1, remaining: 0, direction: "out" })), direction: "out" },
   last_scans: { ...work, recent, panel: { kind: "recent", busy: false } },
   last_scans_none: { ...work, panel: { kind: "recent", busy: false } },
   undo_why: { ...work, recent, panel: { kind: "recent", undoing: "r1", busy: false, trouble: { code: "undo.too_late" } } },

@@ -86,6 +86,7 @@ export class Shift {
       people: (people) => this.#door?.people(people),
       phoneOffline: door((one) => one.phoneOffline()),
       askOverride: door((one) => one.askOverride()),
+      turn: (direction) => this.#door?.turn(direction),
       askUndo: (key) => this.#door?.askUndo(key),
       undo: (key, reason) => void this.#door?.undo(key, reason),
       override: (reason) => this.#door?.override(reason),

@@ -56,6 +56,10 @@ export interface Work {
   readonly panel: Panel;
   /** How many this person let in by judgement in this shift. */
   readonly overrides: number;
+  /** Which way is counted. */
+  readonly direction: "in" | "out";
+  /** So many guests in a row were inside already that this may be an exit. */
+  readonly perhapsExits: boolean;
   /** The last scans, the newest first. */
   readonly recent: readonly Recent[];
 }
@@ -100,6 +104,8 @@ export interface Acts {
   /** Asks why, and `override` lets in. */
   askOverride(): void;
   override(reason: string): void;
+  /** Counts entries or exits from now on. */
+  turn(direction: "in" | "out"): void;
   /** Asks why a scan is taken back; without a key nothing is asked any more. */
   askUndo(key?: string): void;
   undo(key: string, reason: string): void;

@@ -11,7 +11,7 @@ import type { Modules } from "./shown.js";
 import type { Acts, Work } from "./state.js";
 
 /** Gate, person, network, lease, and how much is under way: always in view. */
-export function top({ gate, person, online, lease, unsent, aside, overrides, trouble }: Work, phrases: Phrases): readonly Node[] {
+export function top({ gate, person, online, lease, unsent, aside, overrides, direction, perhapsExits, trouble }: Work, phrases: Phrases): readonly Node[] {
   const light = (good: boolean | undefined, text: string, name: string) =>
     h("span", { class: good === undefined ? "light" : good ? "light good" : "light bad", "data-light": name, "data-good": String(good ?? "") }, text);
   const held = lease === "held" ? true : lease === "taking" || lease === "none" ? undefined : false;
@@ -27,6 +27,9 @@ export function top({ gate, person, online, lease, unsent, aside, overrides, tro
       ...(aside.length > 0 ? [light(undefined, phrases.say("gate.aside", { count: aside.length }), "aside")] : []),
       ...(overrides > 0 ? [light(undefined, phrases.say("gate.overrides", { count: overrides }), "overrides")] : []),
     ),
+    // Said all the time: a guest who is counted the wrong way round stands outside tomorrow.
+    ...(direction === "out" ? [h("p", { class: "direction", role: "status" }, phrases.say("gate.counting_exits"))] : []),
+    ...(perhapsExits ? [h("p", { class: "alarm", role: "alert" }, phrases.say("gate.perhaps_exits"))] : []),
     ...(trouble === undefined ? [] : [h("p", { class: "alarm", role: "alert" }, phrases.trouble(trouble))]),
   ];
 }
@@ -149,6 +152,9 @@ function more(state: Work, { closing, busy, trouble }: Extract<Work["panel"], { 
       "div",
       { class: "more" },
       ...(trouble === undefined ? [] : [h("p", { class: "alarm", role: "alert" }, phrases.trouble(trouble))]),
+      state.direction === "in"
+        ? h("button", { class: "wide", id: "count-exits", onclick: () => acts.turn("out") }, phrases.say("gate.count_exits"))
+        : h("button", { class: "wide", id: "count-entries", onclick: () => acts.turn("in") }, phrases.say("gate.count_entries")),
       ...(closing ? [h("p", { role: "status" }, phrases.say("gate.close_text"))] : []),
       ...(closable ? [h("button", { id: "close-gate", class: closing ? "wide danger" : "wide", disabled: busy, onclick: () => acts.closeGate() }, phrases.say(label))] : []),
       h("button", { class: "wide", id: "other-gate", onclick: () => acts.otherGate() }, phrases.say("gate.other_gate")),
