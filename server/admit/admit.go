@@ -213,7 +213,8 @@ func (s *Service) decide(q *question, facts ticket.Facts, key []byte) (Answer, e
 		}, facts, q.in.overriding(q.by, facts.Gate.Venue))
 	}
 	answer.path = q.in.pathOf(answer.Decision)
-	answer.mayOverride = answer.YieldsTo(rightsOf(q.by, facts.Gate.Venue), facts.Overrides)
+	// An override is an entry: none is offered where somebody wanted to leave.
+	answer.mayOverride = answer.Direction == ticket.In && answer.YieldsTo(rightsOf(q.by, facts.Gate.Venue), facts.Overrides)
 	return answer, nil
 }
 
