@@ -11,7 +11,7 @@
 // A wall between folders is a wall between rights:
 //
 //	ticket     the rule at the door, pure
-//	issue      events, gates, categories, numbers, tickets: the desk's acts
+//	issue      events, gates, categories, numbers, tickets: the desk's acts; import
 //	claim      a ticket moves onto a phone
 //	challenge  leases over HTTP and the stream to the wallets
 //	admit      the decision and its transaction, and taking it back
@@ -25,6 +25,7 @@
 //	problem    faults become application/problem+json
 //	fault      errors with a stable code
 //	locale     sentences in three languages
+//	exchange   CSV, read and written
 //	crowd      calls that wait at the same time are answered together
 //	wire       what every http.go shares
 //	pg         PostgreSQL: the launcher, the pool, transactions, migrations

@@ -47,7 +47,7 @@ type row struct {
 
 // common is what every capability stands on.
 const common = "server/ticket wallet nonce server/audit server/post server/session server/rights server/problem " +
-	"server/locale server/pg server/fault server/repeat server/seal server/keyring server/wire server/news server/useragent server/crowd"
+	"server/locale server/pg server/fault server/repeat server/seal server/keyring server/wire server/news server/useragent server/crowd server/exchange"
 
 var table = []row{
 	// Programs. The only place that reads the clock and the environment.
@@ -74,6 +74,7 @@ var table = []row{
 	{folder: "server/fault", pure: true},
 	{folder: "server/rights", may: "server/ticket server/fault", pure: true},
 	{folder: "server/seal", may: "server/fault", pure: true},
+	{folder: "server/exchange", may: "server/fault", pure: true},
 	{folder: "server/useragent", pure: true},
 	{folder: "server/crowd", pure: true},
 	{folder: "server/locale", may: "server/ticket server/fault web/locales"},
@@ -85,7 +86,7 @@ var table = []row{
 	{folder: "server/session", may: "server/ticket server/rights server/audit server/repeat server/pg server/fault server/seal server/problem server/wire server/locale server/useragent server/crowd", echo: anywhere, sql: anywhere},
 	{folder: "server/post", may: "server/ticket server/rights server/audit server/pg server/fault server/seal server/keyring server/locale wallet", sql: anywhere},
 	{folder: "server/problem", may: "server/fault server/locale", echo: anywhere},
-	{folder: "server/wire", may: "server/ticket server/fault server/repeat", echo: anywhere},
+	{folder: "server/wire", may: "server/ticket server/fault server/repeat server/exchange server/locale", echo: anywhere},
 	{folder: "migrations"},
 
 	// The other side of the wire.

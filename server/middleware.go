@@ -83,13 +83,22 @@ var quiet = map[string]bool{"/healthz": true, "/readyz": true}
 // its connection for ever.
 const bodyWithin = 10 * time.Second
 
-// prompt bounds the time that a body takes. A GET has none, and streams are GETs.
+// fileWithin is how long a file may take, in or out.
+var fileWithin = map[string]time.Duration{importPath: 3 * time.Minute, ticketsPath: 10 * time.Minute, attemptsPath: 10 * time.Minute}
+
+// prompt bounds the time that a body takes. A GET has none, and streams are GETs; of
+// a file that is fetched the time is bounded in which it is taken.
 func prompt(now func() time.Time) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			if c.Request().Method != http.MethodGet {
-				// Not every writer has deadlines (those of tests have none).
-				_ = http.NewResponseController(c.Response()).SetReadDeadline(now().Add(bodyWithin))
+			// Not every writer has deadlines (those of tests have none).
+			control := http.NewResponseController(c.Response())
+			within, file := fileWithin[c.Path()]
+			switch {
+			case c.Request().Method != http.MethodGet:
+				_ = control.SetReadDeadline(now().Add(max(bodyWithin, within)))
+			case file:
+				_ = control.SetWriteDeadline(now().Add(within))
 			}
 			return next(c)
 		}

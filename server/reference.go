@@ -17,6 +17,8 @@ import (
 	"github.com/labstack/echo/v4"
 	"gopkg.in/yaml.v3"
 
+	"portillon/server/exchange"
+	"portillon/server/issue"
 	"portillon/server/problem"
 	"portillon/server/rights"
 	"portillon/server/ticket"
@@ -30,16 +32,20 @@ var apiYAML []byte
 
 // words are the closed sets of words that some types are.
 var words = map[reflect.Type][]string{
-	reflect.TypeFor[ticket.Verdict]():   {"admit", "refuse", "retry"},
-	reflect.TypeFor[ticket.Class]():     {"admit", "ask", "refuse", "again"},
-	reflect.TypeFor[ticket.Status]():    {"active", "used", "held", "revoked"},
-	reflect.TypeFor[ticket.Direction](): {"in", "out"},
-	reflect.TypeFor[ticket.Kind]():      {"pushed", "shown", "short", "timed", "totp", "paper", "none"},
-	reflect.TypeFor[ticket.Freshness](): {"live", "assisted", "open"},
-	reflect.TypeFor[ticket.Rescan]():    {"strict", "show_time", "recover"},
-	reflect.TypeFor[ticket.Reason]():    reasonWords(),
-	reflect.TypeFor[rights.Role]():      {"controller", "supervisor", "admin"},
-	reflect.TypeFor[rights.Scope]():     {"scan", "read", "issue", "admin"},
+	reflect.TypeFor[ticket.Verdict]():     {"admit", "refuse", "retry"},
+	reflect.TypeFor[ticket.Class]():       {"admit", "ask", "refuse", "again"},
+	reflect.TypeFor[ticket.Status]():      {"active", "used", "held", "revoked"},
+	reflect.TypeFor[ticket.Direction]():   {"in", "out"},
+	reflect.TypeFor[ticket.Kind]():        {"pushed", "shown", "short", "timed", "totp", "paper", "none"},
+	reflect.TypeFor[ticket.Freshness]():   {"live", "assisted", "open"},
+	reflect.TypeFor[ticket.Rescan]():      {"strict", "show_time", "recover"},
+	reflect.TypeFor[ticket.Reason]():      reasonWords(),
+	reflect.TypeFor[exchange.Encoding]():  namesOf(exchange.Encodings),
+	reflect.TypeFor[exchange.Separator](): namesOf(exchange.Separators),
+	reflect.TypeFor[issue.Doing]():        {"create", "update", "skip", "error"},
+	reflect.TypeFor[issue.MappingFrom]():  {"given", "remembered", "guessed"},
+	reflect.TypeFor[rights.Role]():        {"controller", "supervisor", "admin"},
+	reflect.TypeFor[rights.Scope]():       {"scan", "read", "issue", "admin"},
 }
 
 func reasonWords() []string {
@@ -48,6 +54,14 @@ func reasonWords() []string {
 		list = append(list, string(rule.Reason))
 	}
 	return list
+}
+
+func namesOf[T ~string](values []T) []string {
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = string(v)
+	}
+	return names
 }
 
 type object = map[string]any
@@ -122,8 +136,12 @@ func (b schemas) operation(r Route) object {
 	if len(parameters) > 0 {
 		op["parameters"] = parameters
 	}
-	if r.In != nil {
-		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": b.schema(reflect.TypeOf(r.In), false)}}}
+	switch in := r.In.(type) {
+	case nil:
+	case mediaType:
+		op["requestBody"] = object{"required": true, "content": object{string(in): object{}}}
+	default:
+		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": b.schema(reflect.TypeOf(in), false)}}}
 	}
 	return op
 }
@@ -140,7 +158,7 @@ func (b schemas) response(r Route) object {
 	return answer
 }
 
-// mediaType is the Out of a call that does not answer JSON.
+// mediaType is the In or the Out of a call that does not take or answer JSON.
 type mediaType string
 
 // schema describes a type; structs with a name become components.

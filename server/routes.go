@@ -41,6 +41,9 @@ func takes(in any, status int, out any) Shape { return Shape{In: in, Status: sta
 func makes(in, out any) Shape {
 	return Shape{In: in, Status: http.StatusCreated, Out: out, Keyed: true}
 }
+func takesFile(media mediaType, out any) Shape {
+	return Shape{In: media, Status: http.StatusOK, Out: out}
+}
 func (s Shape) keyed() Shape               { s.Keyed = true; return s }
 func (s Shape) asks(query ...string) Shape { s.Query = query; return s }
 func lists[T any](query ...string) Shape   { return gives(http.StatusOK, wire.List[T]{}).asks(query...) }
@@ -49,6 +52,13 @@ func acts(out any) Shape                   { return takes(issue.ReasonRequest{},
 const (
 	get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
 	ok, created, done     = http.StatusOK, http.StatusCreated, http.StatusNoContent
+)
+
+// Calls whose bodies or answers are files, and take their time.
+const (
+	importPath   = "/v1/events/:event/imports"
+	ticketsPath  = "/v1/events/:event/tickets.csv"
+	attemptsPath = "/v1/events/:event/attempts.csv"
 )
 
 // Routes is the table of the API: whoever looks for a call starts here.
@@ -108,6 +118,9 @@ func (s *Server) deskRoutes() []Route {
 		{post, "/v1/events/:event/numbers", session.Issue, "Reserves the lowest free number for 15 s, for a form that shows it.", desk.HandleReserveNumber, gives(created, issue.NumberLease{})},
 		{post, "/v1/number-leases/:lease/renew", session.Issue, "Keeps the number for another 15 s.", desk.HandleRenewNumber, gives(ok, issue.NumberLease{})},
 		{post, "/v1/number-leases/:lease/release", session.Public, "Gives the number back; the lease is the credential.", desk.HandleReleaseNumber, gives(done, nil)},
+		{post, importPath, session.Admin, "Takes in a CSV file of tickets that were sold elsewhere, by their external ids. The members of the query name columns, by heading or as #3; dry_run=true changes nothing.", desk.HandleImport, takesFile("text/csv", issue.Imported{}).asks(append([]string{"dry_run", "encoding", "separator", "all_category"}, issue.Columns...)...).keyed()},
+		{get, ticketsPath, session.Admin, "Gives an event's tickets as CSV: flavour is machine or spreadsheet, lang the language of the spreadsheet.", desk.HandleExportTickets, gives(ok, mediaType("text/csv")).asks("flavour", "lang")},
+		{get, attemptsPath, session.Admin, "Gives what was scanned of an event's tickets as CSV.", s.Report.HandleExportAttempts, gives(ok, mediaType("text/csv")).asks("flavour", "lang")},
 		{get, "/v1/events/:event/report", session.Read, "Counts an event: tickets, people inside, and what its doors answered over time, by reason, gate and person.", s.Report.HandleEvent, gives(ok, report.Report{}).asks("from", "to", "step")},
 		{get, "/v1/tickets/:ticket", session.Read, "Shows a ticket and its history.", desk.HandleGetTicket, gives(ok, issue.Ticket{})},
 		{post, "/v1/tickets/:ticket/revoke", session.Issue, "Ends a ticket.", desk.HandleRevoke, acts(issue.Ticket{})},

@@ -143,7 +143,11 @@ func (s *Service) ListCategories(ctx context.Context, by session.Caller, event t
 
 // categories reads the categories of an event, or the one that is given.
 func (s *Service) categories(ctx context.Context, event ticket.EventID, one ticket.CategoryID) ([]Category, error) {
-	rows, err := s.pool.Query(ctx, `
+	return readCategories(ctx, s.pool, event, one)
+}
+
+func readCategories(ctx context.Context, q querier, event ticket.EventID, one ticket.CategoryID) ([]Category, error) {
+	rows, err := q.Query(ctx, `
 SELECT c.id, c.event_id, c.name, c.admits, c.paper, c.valid_from, c.valid_until,
   array(SELECT g.gate_id FROM category_gates g WHERE g.category_id = c.id ORDER BY g.gate_id)
 FROM categories c WHERE c.event_id = @event AND (@all OR c.id = @one) ORDER BY c.name, c.id`,

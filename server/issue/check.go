@@ -33,6 +33,7 @@ const (
 	outOfRange   = "out_of_range"
 	notInOrder   = "not_in_order"
 	conflicting  = "conflicting"
+	ambiguous    = "ambiguous"
 )
 
 // checks collects the fields at fault, so that a form learns of all at once.

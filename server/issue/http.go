@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"portillon/server/exchange"
 	"portillon/server/repeat"
 	"portillon/server/session"
 	"portillon/server/ticket"
@@ -129,6 +130,46 @@ func (s *Service) HandleListTickets(c echo.Context) error {
 	q := TicketQuery{Q: c.QueryParam("q"), Status: ticket.Status(c.QueryParam("status")), Cursor: c.QueryParam("cursor")}
 	list, err := s.ListTickets(c.Request().Context(), session.From(c), id, q)
 	return answer(c, http.StatusOK, list, err)
+}
+
+// HandleImport answers POST /v1/events/{event}/imports. The body is the file; the
+// query says what is known of it: dry_run, encoding, separator, all_category, and for
+// each member of a ticket its column.
+func (s *Service) HandleImport(c echo.Context) error {
+	id, err := eventID(c)
+	if err != nil {
+		return err
+	}
+	query := c.QueryParams()
+	in := ImportIn{
+		Options: exchange.Options{Encoding: exchange.Encoding(query.Get("encoding")), Separator: exchange.Separator(query.Get("separator"))},
+		Columns: map[string]string{}, Category: query.Get("all_category"), DryRun: query.Get("dry_run") == "true",
+	}
+	for _, member := range Columns {
+		if column := query.Get(member); column != "" {
+			in.Columns[member] = column
+		}
+	}
+	if in.File, err = wire.File(c, exchange.MaxBytes); err != nil {
+		return err
+	}
+	call, err := wire.Call(c, "import", append([]byte(query.Encode()+"\n"), in.File...))
+	if err != nil {
+		return err
+	}
+	out, err := s.Import(c.Request().Context(), session.From(c), call, id, in)
+	return answer(c, http.StatusOK, out, err)
+}
+
+// HandleExportTickets answers GET /v1/events/{event}/tickets.csv?flavour=&lang=.
+func (s *Service) HandleExportTickets(c echo.Context) error {
+	id, err := eventID(c)
+	if err != nil {
+		return err
+	}
+	return wire.Table(c, "tickets.csv", func(ctx context.Context, f exchange.Flavour, write func([]string) error) error {
+		return s.ExportTickets(ctx, session.From(c), id, f, write)
+	})
 }
 
 // HandleGetTicket answers GET /v1/tickets/{ticket}.

@@ -60,7 +60,8 @@ type Classify func(error) *fault.Error
 // only, which loses the fault inside a wrapped error.
 func Handler(log *slog.Logger, classify Classify) echo.HTTPErrorHandler {
 	return func(err error, c echo.Context) {
-		if c.Response().Committed {
+		if c.Response().Committed { // nobody can be told but the log
+			log.WarnContext(c.Request().Context(), "an answer broke off", "error", err.Error(), "route", c.Path(), "request_id", RequestID(c))
 			return
 		}
 		e := of(err, classify)

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
+	"portillon/server/exchange"
 	"portillon/server/fault"
 	"portillon/server/session"
 	"portillon/server/ticket"
@@ -59,4 +61,15 @@ func window(c echo.Context) (w Window, err error) {
 		return w, fault.Fields(wrong...)
 	}
 	return w, nil
+}
+
+// HandleExportAttempts answers GET /v1/events/{event}/attempts.csv?flavour=&lang=.
+func (s *Service) HandleExportAttempts(c echo.Context) error {
+	var event ticket.EventID
+	if err := pathID(c, "event", &event); err != nil {
+		return err
+	}
+	return wire.Table(c, "attempts.csv", func(ctx context.Context, f exchange.Flavour, write func([]string) error) error {
+		return s.ExportAttempts(ctx, session.From(c), event, f, write)
+	})
 }

@@ -35,13 +35,9 @@ func Body[T any](c echo.Context, limit int64) (T, []byte, error) {
 	if media, _, _ := strings.Cut(c.Request().Header.Get(echo.HeaderContentType), ";"); media != "" && !strings.EqualFold(strings.TrimSpace(media), echo.MIMEApplicationJSON) {
 		return value, nil, fault.New(fault.Invalid, "request.media_type", "send Content-Type: application/json")
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, limit))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return value, nil, fault.New(fault.Invalid, "request.too_large", "the body has more than %d bytes", limit).Fact("limit", limit)
-	}
+	raw, err := File(c, limit)
 	if err != nil {
-		return value, nil, fault.New(fault.Invalid, "request.body", "the body did not arrive whole; send it again").With(err)
+		return value, nil, err
 	}
 	if !utf8.Valid(raw) {
 		return value, nil, fault.New(fault.Invalid, "request.body", "the body is not UTF-8")
@@ -55,6 +51,20 @@ func Body[T any](c echo.Context, limit int64) (T, []byte, error) {
 		return value, nil, fault.New(fault.Invalid, "request.body", "the body holds more than one JSON value")
 	}
 	return value, raw, nil
+}
+
+// File reads a body that is a file, at most limit bytes. Faults: request.too_large,
+// request.body.
+func File(c echo.Context, limit int64) ([]byte, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, limit))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, fault.New(fault.Invalid, "request.too_large", "the body has more than %d bytes", limit).Fact("limit", limit)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "request.body", "the body did not arrive whole; send it again").With(err)
+	}
+	return raw, nil
 }
 
 // ID reads an identifier from the path; one that is not a UUID names nothing.
