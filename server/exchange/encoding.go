@@ -89,10 +89,11 @@ func detect(raw []byte) (Encoding, error) {
 	return detectWindows(raw)
 }
 
-// Letters that texts of central and of western Europe hold and the other hardly does.
+// Letters of Czech, Slovak and Polish, and of French, German and Spanish. What is a
+// letter of both sides by its byte (č and è) speaks for neither.
 const (
-	central = "ČčĎďĚěŇňŘřŠšŤťŮůŽžĽľĹĺŔŕŁłĄąĘęŻżŹźĆćŃńŚśŐőŰű"
-	western = "ÀàÂâÈèÊêËëÎîÏïÔôÙùÛûÇçŒœÆæÑñÒòÌìÅåØøÃãÕõßäöüÄÖÜ"
+	central = "ČčĎďĚěŇňŘřŠšŤťŮůŽžĽľŁłĄąĘęŻżŹźĆćŃńŚśŐő"
+	western = "ÀàÂâÈèÊêËëÎîÏïÔôÙùÛûÇçŒœÆæÑñßäöüÄÖÜ"
 )
 
 // detectWindows tells the two code pages apart by the bytes that mean a likely letter
