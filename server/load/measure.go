@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -233,7 +234,12 @@ var referenceScript []byte
 
 var tps = regexp.MustCompile(`tps = ([0-9.]+)`)
 
-// pgbench runs the reference with as many clients as there are gates.
+// longestTurn is how long pgbench may run, in seconds, until it has done anything.
+const longestTurn = 32
+
+// pgbench runs the reference with as many clients as there are gates. It counts
+// from the moment it starts, so that a slow machine may still be connecting when a
+// short turn ends: it then gets one twice as long.
 func (b *Bench) pgbench(ctx context.Context) (float64, error) {
 	dir, err := os.MkdirTemp("", "portillon-pgbench")
 	if err != nil {
@@ -244,14 +250,20 @@ func (b *Bench) pgbench(ctx context.Context) (float64, error) {
 	if err := os.WriteFile(script, referenceScript, 0o600); err != nil {
 		return 0, err
 	}
-	//nolint:gosec // our own program and script
-	out, err := exec.CommandContext(ctx, b.Pgbench, "-M", "prepared", "-n", "-j", "2", "-c", strconv.Itoa(gates),
-		"-T", strconv.Itoa(max(1, int(b.Round.Seconds()))), "-D", "tickets="+strconv.Itoa(b.world.Tickets), "-f", script, b.DatabaseURL).CombinedOutput()
-	found := tps.FindSubmatch(out)
-	if err != nil || found == nil {
-		return 0, fmt.Errorf("pgbench: %w: %s", err, out)
+	for turn := max(1, int(b.Round.Seconds())); ; turn *= 2 {
+		//nolint:gosec // our own program and script
+		out, err := exec.CommandContext(ctx, b.Pgbench, "-M", "prepared", "-n", "-j", "2", "-c", strconv.Itoa(gates),
+			"-T", strconv.Itoa(turn), "-D", "tickets="+strconv.Itoa(b.world.Tickets), "-f", script, b.DatabaseURL).CombinedOutput()
+		if found := tps.FindSubmatch(out); err == nil && found != nil {
+			return strconv.ParseFloat(string(found[1]), 64)
+		}
+		if !bytes.Contains(out, []byte("actually processed: 0")) {
+			return 0, fmt.Errorf("pgbench did not measure: %w", errors.Join(err, errors.New(string(out))))
+		}
+		if turn > longestTurn/2 {
+			return 0, fmt.Errorf("pgbench has done no transaction in %d s", turn)
+		}
 	}
-	return strconv.ParseFloat(string(found[1]), 64)
 }
 
 func median(values []float64) float64 {
