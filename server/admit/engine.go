@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"portillon/server/crowd"
@@ -41,6 +42,7 @@ type engine struct {
 type waiting struct {
 	*question
 	answer Answer
+	place  pgtype.TID // of its ticket's row, while that is locked
 	err    error
 	alone  bool // the crowd cannot judge it
 	done   chan struct{}
@@ -168,10 +170,12 @@ func (e *engine) decide(r *reading, w *waiting) {
 			w.alone = true // where it happens again, and is answered and logged
 		}
 	}()
-	if _, free := r.tickets[w.ticket]; !free && !w.ticket.IsZero() {
+	row, free := r.tickets[w.ticket]
+	if !free && !w.ticket.IsZero() {
 		w.alone = true // somebody holds its row, or there is none
 		return
 	}
+	w.place = row.Place
 	facts, key, err := r.about(w.question)
 	if err != nil {
 		w.err = err

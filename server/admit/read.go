@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"portillon/server/session"
 	"portillon/server/ticket"
@@ -33,13 +34,14 @@ type reading struct {
 // column that changes: a row that changed while this waited must still be found.
 const (
 	lockTickets = `
-SELECT id, category_id, number, status, status_since, generation, admits, entries, inside, extra, seat, holder_name
+SELECT ctid AS place, id, category_id, number, status, status_since, generation, admits, entries, inside, extra, seat, holder_name
 FROM tickets WHERE id = ANY(@tickets) ORDER BY id FOR NO KEY UPDATE`
 	// One that somebody else holds is left out: the others must not wait for it.
 	lockFreeTickets = lockTickets + ` SKIP LOCKED`
 )
 
 type ticketRow struct {
+	Place       pgtype.TID        `db:"place"` // where the row lies, as long as the lock holds
 	ID          ticket.ID         `db:"id"`
 	Category    ticket.CategoryID `db:"category_id"`
 	Number      int               `db:"number"`
