@@ -183,6 +183,11 @@ func (s *Service) scan(ctx context.Context, tx pgx.Tx, q *question) (Answer, err
 	if err != nil {
 		return Answer{}, err
 	}
+	if answer.repeatsJudgement() {
+		if answer.Over, err = against(ctx, tx, answer); err != nil {
+			return Answer{}, err
+		}
+	}
 	if answer.Writes() && !q.in.DryRun {
 		if err := write(ctx, tx, q.by, q.in, answer); err != nil {
 			return Answer{}, err

@@ -182,7 +182,7 @@ func (e *engine) decide(r *reading, w *waiting) {
 		return
 	}
 	w.answer, w.err = e.door.decide(w.question, facts, key)
-	if w.answer.WantsHistory {
+	if w.answer.WantsHistory || w.answer.repeatsJudgement() {
 		w.alone = true
 	}
 	if w.answer.Writes() && (w.answer.path != ordinary || w.answer.Direction == ticket.Out) {

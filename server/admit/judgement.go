@@ -2,6 +2,8 @@ package admit
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -93,6 +95,31 @@ func (in ScanIn) pathOf(d ticket.Decision) string {
 		return lookUp
 	}
 	return ordinary
+}
+
+// repeatsJudgement: the answer is that of an entry which a person decided. What it
+// was against stands in the audit alone, since nothing but a lost answer asks again.
+func (a Answer) repeatsJudgement() bool { return a.Replayed && !a.Facts.SameKey.Ordinary }
+
+// readAgainst finds the row that auditJudgement wrote; none if nothing stood against
+// the entry.
+const readAgainst = `
+SELECT ARRAY(SELECT jsonb_array_elements_text(CASE jsonb_typeof(details->'against') WHEN 'array' THEN details->'against' ELSE '[]' END))
+FROM audit WHERE ticket_id = @ticket AND subject_id = @key AND act = 'scan.override'
+LIMIT 1`
+
+// against is what an entry by judgement was against: its repeated answer says so as
+// the first one did.
+func against(ctx context.Context, tx pgx.Tx, a Answer) ([]ticket.Reason, error) {
+	rows, err := tx.Query(ctx, readAgainst, pgx.NamedArgs{"ticket": a.Facts.Ticket.ID, "key": a.Facts.SameKey.Key})
+	if err != nil {
+		return nil, fmt.Errorf("read the judgement: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[[]ticket.Reason])
+	if err != nil {
+		return nil, fmt.Errorf("read the judgement: %w", err)
+	}
+	return slices.Concat(found...), nil
 }
 
 // auditJudgement signs what a person decided, and what was recovered: who, why, and

@@ -72,6 +72,30 @@ func TestAUsedTicketYieldsToAControllersJudgementOnceAndThenToASupervisors(t *te
 	}
 }
 
+// The answer to an override that was lost is given again as it was: the scanner counts
+// and says what was let in by judgement, whichever of the calls it sent again.
+func TestTheRepeatedAnswerOfAnOverrideSaysWhatItWasAgainst(t *testing.T) {
+	t.Parallel()
+	h := servertest.NewHouse(t)
+	eva := keeper{h.Overrider("Eva"), h}
+	phone, id := h.Claimed(h.Event.Event, client.NewTickets{Category: h.Standard.Category})
+	code, first, key := phone.Signed(t, id.Ticket, eva.Hold(t)), servertest.NewKey(), servertest.NewKey()
+	eva.AskAs(t, first, client.Scan{Code: code})
+	body := map[string]any{"code": code, "reason": "I know them"}
+	eva.post(t, key, "/v1/scans/override", body)
+	for name, again := range map[string]client.ScanAnswer{
+		"as an override": eva.post(t, key, "/v1/scans/override", body),
+		"as a scan":      eva.AskAs(t, key, client.Scan{Code: code}),
+	} {
+		if !again.Replayed || len(again.Overridden) != 1 || again.Overridden[0] != ticket.AlreadyUsed {
+			t.Errorf("%s: replayed %v, overridden %v", name, again.Replayed, again.Overridden)
+		}
+	}
+	if again := eva.AskAs(t, first, client.Scan{Code: code}); !again.Replayed || len(again.Overridden) != 0 {
+		t.Errorf("the ordinary entry: replayed %v, overridden %v", again.Replayed, again.Overridden)
+	}
+}
+
 func TestAnOverrideNeverHidesWhatNobodyMayOverride(t *testing.T) {
 	t.Parallel()
 	h := servertest.NewHouse(t)

@@ -57,6 +57,7 @@ func TestNoStatementOfTheDoorReadsATableWhole(t *testing.T) {
 		"readOneTime":     {readOneTime, one},
 		"countWrong":      {countWrong, one},
 		"useStep":         {useStep, one},
+		"readAgainst":     {readAgainst, one},
 	} {
 		rows, err := db.Pool.Query(ctx, "EXPLAIN "+statement.sql, statement.args)
 		if err != nil {
