@@ -22,15 +22,50 @@ const (
 	pacesKept      = 4096 // credentials, before those at rest are forgotten
 )
 
+// Searches at the door: never more than 30 in any minute, so that nobody reads the
+// house's guests out of it.
+const (
+	searchesPerSecond = 25. / 60
+	searchesAtOnce    = 5
+)
+
 // scanPath is the route of each guest.
-const scanPath = "/v1/scans"
+const (
+	scanPath   = "/v1/scans"
+	searchPath = "/v1/gates/:gate/search"
+)
 
-// paced are the routes that decide at the door.
-var paced = map[string]bool{scanPath: true, "/v1/scans/override": true, "/v1/tickets/:ticket/admit": true}
+var (
+	errFastScans = fault.New(fault.TooMany, "scan.too_fast",
+		"this device sends more scans than anybody can read; wait, then go on with the same keys")
+	errFastSearches = fault.New(fault.TooMany, "search.too_fast", "this device has searched 30 times within a minute; wait, then search again")
+)
 
-// pace keeps the speed of each credential that scans.
+// paces are the paces of the routes that have one.
+type paces map[string]*pace
+
+// newPaces makes the paces; 0 scans a second are the usual speeds, and fewer are none
+// at all.
+func newPaces(scans float64, now func() time.Time) paces {
+	searches := rate.Limit(searchesPerSecond)
+	switch {
+	case scans == 0:
+		scans = scansPerSecond
+	case scans < 0:
+		scans, searches = float64(rate.Inf), rate.Inf
+	}
+	deciding := newPace(rate.Limit(scans), scansAtOnce, errFastScans, now)
+	return paces{
+		scanPath: deciding, "/v1/scans/override": deciding, "/v1/tickets/:ticket/admit": deciding,
+		searchPath: newPace(searches, searchesAtOnce, errFastSearches, now),
+	}
+}
+
+// pace keeps the speed of each credential.
 type pace struct {
 	perSecond rate.Limit
+	atOnce    int
+	refusal   *fault.Error
 	now       func() time.Time
 
 	mu       sync.Mutex
@@ -38,19 +73,15 @@ type pace struct {
 	sweepAt  int
 }
 
-// newPace makes a pace; 0 is the usual speed, and a negative one none at all.
-func newPace(perSecond float64, now func() time.Time) *pace {
-	p := &pace{perSecond: rate.Limit(perSecond), now: now, limiters: map[uuid.UUID]*rate.Limiter{}, sweepAt: pacesKept}
-	switch {
-	case perSecond == 0:
-		p.perSecond = scansPerSecond
-	case perSecond < 0:
-		p.perSecond = rate.Inf
+func newPace(perSecond rate.Limit, atOnce int, refusal *fault.Error, now func() time.Time) *pace {
+	return &pace{
+		perSecond: perSecond, atOnce: atOnce, refusal: refusal, now: now,
+		limiters: map[uuid.UUID]*rate.Limiter{}, sweepAt: pacesKept,
 	}
-	return p
 }
 
-// keep lets a credential's scans through at its pace. Fault: scan.too_fast.
+// keep lets a credential's calls through at its pace. Faults: scan.too_fast,
+// search.too_fast.
 func (p *pace) keep(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		by := session.From(c)
@@ -59,8 +90,8 @@ func (p *pace) keep(next echo.HandlerFunc) echo.HandlerFunc {
 			credential = by.Token.UUID()
 		}
 		if wait := p.wait(credential); wait > 0 {
-			return fault.New(fault.TooMany, "scan.too_fast", "this device sends more scans than anybody can read; wait, then go on with the same keys").
-				Wait(time.Duration(math.Ceil(wait.Seconds())) * time.Second)
+			refused := *p.refusal
+			return refused.Wait(time.Duration(math.Ceil(wait.Seconds())) * time.Second)
 		}
 		return next(c)
 	}
@@ -76,7 +107,7 @@ func (p *pace) wait(credential uuid.UUID) time.Duration {
 		if len(p.limiters) >= p.sweepAt {
 			p.sweep(now)
 		}
-		l = rate.NewLimiter(p.perSecond, scansAtOnce)
+		l = rate.NewLimiter(p.perSecond, p.atOnce)
 		p.limiters[credential] = l
 	}
 	if l.AllowN(now, 1) {
@@ -88,7 +119,7 @@ func (p *pace) wait(credential uuid.UUID) time.Duration {
 // sweep forgets who is at rest: a new limiter would be as full.
 func (p *pace) sweep(now time.Time) {
 	for credential, l := range p.limiters {
-		if l.TokensAt(now) >= scansAtOnce {
+		if l.TokensAt(now) >= float64(p.atOnce) {
 			delete(p.limiters, credential)
 		}
 	}

@@ -112,6 +112,7 @@ var rights = map[string]struct{ own, other string }{
 	"POST /v1/scans":                 {"cos1", "cos1"},
 	"POST /v1/scans/override":        {"cos1", "cos1"},
 	"POST /v1/tickets/:ticket/admit": {"os", "os"},
+	"POST /v1/gates/:gate/search":    {"cos1", ""},
 	"POST /v1/scans/shown":           {"dcos", "dcos"},
 	"POST /v1/scans/undo":            {"cos1aA", "A"},
 }
@@ -191,6 +192,8 @@ func (s side) body(route string, own bool) any {
 		return map[string]any{"gate": s.ids["gate"], "code": "no code", "reason": "test"}
 	case "POST /v1/tickets/:ticket/admit":
 		return map[string]any{"gate": s.ids["gate"], "reason": "test"}
+	case "POST /v1/gates/:gate/search":
+		return map[string]any{"q": "Eva"}
 	case "POST /v1/scans/shown":
 		return map[string]any{"scans": []any{map[string]any{"ticket": s.ids["ticket"], "key": s.ids["key"]}}}
 	case "POST /v1/scans/undo":

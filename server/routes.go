@@ -160,6 +160,7 @@ func (s *Server) doorRoutes() []Route {
 		{post, "/v1/wallet/short", session.Public, "Gives six digits for a fresh proof, to be typed at a gate within a minute.", door.HandleShort, takes(admit.ShortRequest{}, created, admit.ShortOut{})},
 		{post, "/v1/scans/override", session.Scan, "Lets in against a refusal, by judgement and with a reason, as far as the caller may.", door.HandleOverride, takes(admit.OverrideRequest{}, ok, admit.ScanAnswer{}).keyed()},
 		{post, "/v1/tickets/:ticket/admit", session.Override, "Lets in without a code, once the guest is identified.", door.HandleLookUp, takes(admit.LookUpRequest{}, ok, admit.ScanAnswer{}).keyed()},
+		{post, searchPath, session.Scan, "Finds tickets of the events that are on, or open within twelve hours, at the gate's venue: by words of a name, seat, number or external id, 20 at most, 30 searches a minute.", door.HandleSearch, takes(admit.SearchRequest{}, ok, admit.FoundTickets{})},
 		{post, "/v1/scans/shown", session.Device, "Receipts: these answers were put on the screen.", door.HandleShown, takes(admit.ShownRequest{}, ok, admit.ShownAnswer{})},
 		{post, "/v1/scans/undo", session.Staff, "Takes an admission back.", door.HandleUndo, takes(admit.UndoRequest{}, ok, admit.UndoOut{}).keyed()},
 	}

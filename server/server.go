@@ -135,7 +135,7 @@ func (s *Server) router(o Options) *echo.Echo {
 	}
 	e.HTTPErrorHandler = problem.Handler(o.Log, classify)
 	e.Use(requestID, record(o.Log, s.metrics, o.Now), recovered(o.Log), prompt(o.Now))
-	routes, paces := s.Routes(), newPace(o.ScansPerSecond, o.Now)
+	routes, paces := s.Routes(), newPaces(o.ScansPerSecond, o.Now)
 	for _, r := range routes {
 		// Who asks is looked up for calls only: the pages must open without a database.
 		identify := s.Session.Identify()
@@ -143,8 +143,8 @@ func (s *Server) router(o Options) *echo.Echo {
 			identify = s.Session.IdentifyLately() // the act itself reads who it is
 		}
 		chain := []echo.MiddlewareFunc{identify, allow(r.Right)}
-		if paced[r.Path] {
-			chain = append(chain, paces.keep)
+		if pace := paces[r.Path]; pace != nil {
+			chain = append(chain, pace.keep)
 		}
 		e.Add(r.Method, r.Path, r.handler, chain...)
 	}

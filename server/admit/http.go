@@ -133,6 +133,30 @@ func (h *Handlers) HandleLookUp(c echo.Context) error {
 	return h.judge(c, h.door.LookUp, in)
 }
 
+// SearchRequest is the body of POST /v1/gates/{gate}/search. The words of a search are
+// names, which belong into no address.
+type SearchRequest struct {
+	Q string `json:"q"`
+}
+
+// HandleSearch is POST /v1/gates/{gate}/search.
+func (h *Handlers) HandleSearch(c echo.Context) error {
+	in := SearchIn{}
+	if err := in.Gate.UnmarshalText([]byte(c.Param("gate"))); err != nil {
+		return errGate
+	}
+	req, _, err := wire.Body[SearchRequest](c, wire.SmallBody)
+	if err != nil {
+		return err
+	}
+	in.Q = req.Q
+	found, err := h.door.Search(c.Request().Context(), session.From(c), in)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, found)
+}
+
 // judge checks what all scans have in common, asks for the judgement and answers.
 func (h *Handlers) judge(c echo.Context, verb Judge, in ScanIn) error {
 	if err := in.check(); err != nil {
