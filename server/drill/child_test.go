@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,11 +73,15 @@ func serve(ctx context.Context, databaseURL string, plain bool) error {
 
 // child is a server that can be killed.
 type child struct {
-	cmd *exec.Cmd
-	url string
+	cmd   *exec.Cmd
+	url   string
+	stdin io.Closer // it ends when this is closed
+
+	killed atomic.Bool
 }
 
-// startChild returns when the server listens.
+// startChild returns when the server listens. At the end of the test it goes in peace,
+// unless it was killed before: what the race detector has seen there fails the test.
 func startChild(t *testing.T, databaseURL string, plain bool) *child {
 	t.Helper()
 	self, err := os.Executable()
@@ -89,7 +94,7 @@ func startChild(t *testing.T, databaseURL string, plain bool) *child {
 		c.cmd.Env = append(c.cmd.Env, childPlain+"=yes")
 	}
 	c.cmd.Stderr = os.Stderr
-	if _, err := c.cmd.StdinPipe(); err != nil {
+	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	out, err := c.cmd.StdoutPipe()
@@ -104,11 +109,26 @@ func startChild(t *testing.T, databaseURL string, plain bool) *child {
 		c.kill()
 		t.Fatalf("the server that was to be killed says %q, %v", line, err)
 	}
+	t.Cleanup(func() {
+		if c.cmd.ProcessState != nil {
+			return // killed, and buried
+		}
+		_ = c.stdin.Close()
+		if err := c.cmd.Wait(); err != nil && !c.killed.Load() {
+			t.Errorf("a server in a process of its own ended with %v", err)
+		}
+	})
 	return c
 }
 
 // kill is kill -9.
 func (c *child) kill() {
-	_ = c.cmd.Process.Kill()
+	c.strike()
 	_ = c.cmd.Wait()
+}
+
+// strike is kill -9 and does not wait for the end.
+func (c *child) strike() {
+	c.killed.Store(true)
+	_ = c.cmd.Process.Kill()
 }

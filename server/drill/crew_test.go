@@ -20,10 +20,10 @@ type crew struct {
 	doors  []*servertest.Gatekeeper // every second one asks the second server
 }
 
-func newCrew(t *testing.T, doors int, opts ...servertest.Option) *crew {
+func newCrew(t *testing.T, doors int, f pair) *crew {
 	t.Helper()
-	c := &crew{House: servertest.NewHouse(t, opts...)}
-	c.second = servertest.On(t, c.DB, opts...)
+	c := &crew{House: servertest.NewHouse(t, f.opts(0)...)}
+	c.second = servertest.On(t, c.DB, f.opts(1)...)
 	for i := range doors {
 		g := c.Controller(fmt.Sprintf("Controller %d", i), session.Controller)
 		if i%2 == 1 {

@@ -49,10 +49,10 @@ CREATE TRIGGER refuse BEFORE INSERT ON attempts FOR EACH ROW EXECUTE FUNCTION re
 		{"a_check_fails", `ALTER TABLE attempts ADD CONSTRAINT never CHECK (false) NOT VALID`, `ALTER TABLE attempts DROP CONSTRAINT never`, ""},
 		{"no_partition_at_all", `DO $$ BEGIN EXECUTE 'DROP TABLE attempts_default, ` + today + `; END $$`, "", ""},
 	} {
-		for _, form := range forms {
+		for _, form := range forms() {
 			t.Run(trouble.name+"/"+form.name, func(t *testing.T) {
 				t.Parallel()
-				c := newCrew(t, gates, form.opts...)
+				c := newCrew(t, gates, form)
 				_, codes := c.issued(t, c.Standard, 3*gates)
 				scan := func(round int) {
 					together(gates, func(i int) {

@@ -21,12 +21,12 @@ import (
 	"portillon/wallet"
 )
 
-// machine is one evening at one house with two servers: it does something at
-// random, says by the model what the answer must be, and compares.
+// machine is one evening at one house with two servers in two processes: it does
+// something at random, says by the model what the answer must be, and compares.
 type machine struct {
 	tally   *tally
 	h       *servertest.House
-	second  *servertest.Server
+	second  string        // URL of the other server, which is a process of its own
 	foreign ticket.GateID // of another house
 	karel   *staff        // a controller
 	eva     *staff        // who may let in by judgement
@@ -80,7 +80,7 @@ var actions = map[string]func(*machine, *rapid.T){
 }
 
 // newEvening furnishes a house of its own for one random life.
-func newEvening(t testing.TB, first, second *servertest.Server, foreign ticket.GateID, count *tally) *machine {
+func newEvening(t testing.TB, first *servertest.Server, second string, foreign ticket.GateID, count *tally) *machine {
 	t.Helper()
 	h := servertest.Furnish(t, first)
 	m := &machine{tally: count, h: h, second: second, foreign: foreign}
@@ -113,7 +113,9 @@ func newEvening(t testing.TB, first, second *servertest.Server, foreign ticket.G
 }
 
 func (m *machine) staff(g *servertest.Gatekeeper, trusted, boss bool) *staff {
-	return &staff{Gatekeeper: g, doors: [2]*servertest.Gatekeeper{g, g.At(m.second)}, trusted: trusted, boss: boss}
+	there := *g
+	there.Client = client.New(m.second, g.Token(), m.h.HTTP)
+	return &staff{Gatekeeper: g, doors: [2]*servertest.Gatekeeper{g, &there}, trusted: trusted, boss: boss}
 }
 
 // complaint is what a machine tells: of a rapid.T and a testing.T alike.

@@ -18,9 +18,9 @@ import (
 // price of that is said in the same breath: the server cannot tell him from a friend
 // to whom he handed the phone back.
 func TestALostAnswerRefusesNoHonestGuestAndThisIsItsPrice(t *testing.T) {
-	for _, form := range forms {
+	for _, form := range forms() {
 		t.Run(form.name, func(t *testing.T) {
-			e := newEscape(t, form.opts)
+			e := newEscape(t, form)
 			n := large(50, 2) // guests at each device
 			honest := e.honest(t, n)
 			soon, late, seen := e.cheats(t, n)
@@ -57,9 +57,9 @@ type escape struct {
 	first, second []int                  // doors
 }
 
-func newEscape(t *testing.T, opts []servertest.Option) *escape {
+func newEscape(t *testing.T, of pair) *escape {
 	t.Helper()
-	e := &escape{front: newFront(t, 8, opts), first: []int{0, 1, 2, 3}, second: []int{4, 5, 6, 7}}
+	e := &escape{front: newFront(t, 8, of), first: []int{0, 1, 2, 3}, second: []int{4, 5, 6, 7}}
 	e.event = e.NewEvent("Stalker", "Screen 2", -time.Minute, &client.Policy{Rescan: ticket.Recover, RescanWindowS: int(window.Seconds())})
 	e.category = e.NewCategory(e.event.Event, client.NewCategory{Name: "Standard"})
 	e.steady = e.Controller("Steady", session.Controller)

@@ -29,16 +29,16 @@ type ward struct {
 	doors   []*servertest.Gatekeeper
 	options pg.Options
 	cluster *pg.Server
-	plain   bool
+	form    pair
 	wires   [2]*wire // from the servers to the database
 	servers [2]*child
 	urls    [2]atomic.Pointer[string] // where the servers are now
 	http    *http.Client
 }
 
-func newWard(t *testing.T, rounds int, plain bool) *ward {
+func newWard(t *testing.T, rounds int, of pair) *ward {
 	t.Helper()
-	w := &ward{plain: plain, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: killClients}, Timeout: 20 * time.Second}}
+	w := &ward{form: of, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: killClients}, Timeout: 20 * time.Second}}
 	dir, err := pgtest.TempFolder()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,6 @@ func newWard(t *testing.T, rounds int, plain bool) *ward {
 	t.Cleanup(w.http.CloseIdleConnections)
 	for i := range w.servers {
 		w.startServer(t, i)
-		t.Cleanup(func() { w.servers[i].kill() })
 	}
 	for i := range killClients {
 		w.doors = append(w.doors, w.Controller(fmt.Sprintf("Controller %d", i), session.Controller))
@@ -103,7 +102,7 @@ func (w *ward) stopCluster(t *testing.T) {
 
 func (w *ward) startServer(t *testing.T, i int) {
 	t.Helper()
-	w.servers[i] = startChild(t, w.wires[i].url, w.plain)
+	w.servers[i] = startChild(t, w.wires[i].url, w.form.plain[i])
 	w.urls[i].Store(&w.servers[i].url)
 }
 
@@ -132,7 +131,7 @@ func (w *ward) sign(t *testing.T, tickets []ticket.ID) map[ticket.ID]string {
 // that commits, if any.
 func (w *ward) kill(b blow, backend int) {
 	if !b.database {
-		_ = w.servers[b.server].cmd.Process.Kill()
+		w.servers[b.server].strike()
 		return
 	}
 	_ = syscall.Kill(w.cluster.PID(), syscall.SIGKILL)
