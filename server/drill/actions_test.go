@@ -127,6 +127,7 @@ func (m *machine) scanTampered(t *rapid.T) {
 		c = m.strange(t, l.id.UUID(), l.generation, how)
 	case "unknown_ticket":
 		c = m.strange(t, uuid.New(), 1, how)
+		c.nowhere = true
 	case "not_a_ticket":
 		c = code{text: "https://example.org/menu", signs: how}
 	case "malformed":
@@ -261,7 +262,11 @@ func unless(fine bool, fault string) string {
 
 // clock moves everybody's time on.
 func (m *machine) clock(t *rapid.T) {
-	by := pick(t, "by", []time.Duration{time.Second, 40 * time.Second, 6 * time.Minute, 16 * time.Minute, 80 * time.Minute})
+	m.pass(t, pick(t, "by", []time.Duration{time.Second, 40 * time.Second, 6 * time.Minute, 16 * time.Minute, 80 * time.Minute}))
+}
+
+func (m *machine) pass(t *rapid.T, by time.Duration) {
+	t.Helper()
 	tag, err := m.h.DB.Pool.Exec(context.Background(), `UPDATE test_clock SET shift = shift + $1::interval`, by)
 	if err != nil || tag.RowsAffected() != 1 {
 		t.Fatalf("move the clock: %v", err)
@@ -306,6 +311,7 @@ func (m *machine) together(t *rapid.T) {
 		after := l.clone()
 		fitted := true
 		kept := len(m.asked)
+		heard := [2]time.Time{who[0].device.asked[l.of.name], who[1].device.asked[l.of.name]}
 		for _, i := range order {
 			want, fits := after.fits(both[i], answers[i], took)
 			if fitted = fitted && fits; fits {
@@ -320,6 +326,9 @@ func (m *machine) together(t *rapid.T) {
 			return
 		}
 		m.asked = m.asked[:kept]
+		for i := range who { // in this order it has not happened
+			who[i].device.asked[l.of.name] = heard[i]
+		}
 	}
 	t.Fatalf("%s: no order of the two explains the answers %+v and %+v\nscans %+v\nticket %+v", l.of.name, answers[0], answers[1], both, l)
 }

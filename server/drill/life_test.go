@@ -1,6 +1,7 @@
 package drill_test
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // therefore be said of it.
 type life struct {
 	id         ticket.ID
-	of         kind
+	of         *kind
 	link       string                    // that claims it now
 	linkSerial int                       // counts the links
 	claims     map[int]claimed           // by generation
@@ -23,7 +24,20 @@ type life struct {
 	entries    int
 	inside     int
 	book       []entry
-	stale      []time.Time // when a code of it was too old
+	stale      []time.Time     // when a code of it was too old
+	oneTime    map[int]oneTime // by generation, of phones that asked for a secret
+}
+
+// oneTime is what is known of the one-time codes of one generation.
+type oneTime struct {
+	step   int64 // that was used last
+	key    ticket.Key
+	wrong  []time.Time
+	locked time.Time // until then
+}
+
+func (o oneTime) spent(step int64, key ticket.Key) bool {
+	return o.key != ticket.Key{} && (step < o.step || step == o.step && key != o.key)
 }
 
 // claimed is what one generation is bound to.
@@ -40,6 +54,8 @@ type kind struct {
 	admits     int
 	reentry    bool
 	paper      bool
+	live       bool // takes living codes only
+	recover    bool // takes lost answers back
 	doors, end time.Time
 	from       time.Time
 }
@@ -48,32 +64,53 @@ type kind struct {
 type entry struct {
 	key     ticket.Key
 	person  ticket.PersonID
+	device  *device
 	at      time.Time
 	out     bool
+	gen     int  // of the code, 0: none was shown
+	shown   bool // the device has said so
 	people  int
 	entries int // afterwards
 	inside  int
 	over    bool
 	undone  bool
 	proof   string // what the code signed
+
+	recovery   bool // in place of one whose answer was lost
+	superseded bool // undone in this way
+}
+
+// device is what is known of when a scanner gave signs of life.
+type device struct {
+	id       ticket.DeviceID
+	receipts []time.Time
+	asked    map[string]time.Time // latest, by the kind of the ticket
 }
 
 // code is something that a phone or a paper shows.
 type code struct {
 	text       string
 	generation int
-	signs      string // nonce, time, paper, nothing, or the reason why it is no ticket
+	signs      string // nonce, time, totp, paper, nothing, or the reason why it is no ticket
 	proof      string // what it signs
 	issued     time.Time
 	device     ticket.DeviceID // whose nonce it is; zero: the venue's
 	unknown    bool            // nobody made the nonce
+	nowhere    bool            // it is of no ticket
+	step       int64           // of a one-time code
+	wrong      bool            // its digits are of no step
+}
+
+// known: it names a ticket that there is.
+func (c code) known() bool {
+	return c.signs != "malformed" && c.signs != "not_a_ticket" && c.signs != "unsupported_version" && !c.nowhere
 }
 
 // ask is a scan as the model sees it.
 type ask struct {
 	key      ticket.Key
 	code     code
-	device   ticket.DeviceID
+	device   *device
 	person   ticket.PersonID
 	trusted  bool // may let in by judgement
 	boss     bool // is a supervisor
@@ -83,6 +120,8 @@ type ask struct {
 	assisted bool
 	over     bool
 	dry      bool
+
+	slack time.Duration // how much later than it says the server may have looked at the clock
 }
 
 // said is an answer, as far as the model has an opinion.
@@ -93,6 +132,11 @@ type said struct {
 	remaining int // -1: not said
 	people    int
 	over      bool
+	recovers  ticket.Key // admitted in place of this entry
+	recovered bool       // that, or its answer again
+
+	guessed bool // wrongly: it counts against the one-time codes
+	spends  bool // the one-time code's step
 }
 
 // classes are those of the contract; a used ticket's depends on its age.
@@ -100,13 +144,13 @@ var classes = map[ticket.Reason]ticket.Class{
 	"admitted": "admit", "malformed": "again", "unsupported_version": "again", "not_a_ticket": "again", "unknown_ticket": "refuse",
 	"bad_signature": "refuse", "revoked": "refuse", "moved": "refuse", "not_assigned": "ask", "wrong_event": "ask", "wrong_gate": "ask",
 	"too_early": "ask", "stale_nonce": "again", "unknown_nonce": "again", "wrong_controller": "again", "clock_skew": "again",
-	"fallback_refused": "again", "undone": "again", "needs_assist": "ask", "choose_people": "ask", "paper_not_allowed": "ask",
+	"fallback_refused": "again", "totp_wrong": "again", "totp_replayed": "again", "totp_locked": "ask", "undone": "again", "superseded": "refuse", "needs_assist": "ask", "choose_people": "ask", "paper_not_allowed": "ask",
 	"held": "ask", "already_used": "ask", "already_inside": "ask", "not_inside": "ask", "entries_exhausted": "refuse", "too_late": "refuse",
 }
 
 // bossMay and trustedMay are the reasons that yield to judgement.
 var (
-	bossMay    = []ticket.Reason{"wrong_event", "wrong_gate", "too_early", "paper_not_allowed", "held", "already_used", "already_inside", "not_inside", "entries_exhausted", "too_late"}
+	bossMay    = []ticket.Reason{"wrong_event", "wrong_gate", "too_early", "paper_not_allowed", "totp_locked", "held", "already_used", "already_inside", "not_inside", "entries_exhausted", "too_late"}
 	trustedMay = []ticket.Reason{"already_used", "already_inside", "not_inside"} // once a ticket, and while the use is young
 )
 
@@ -114,11 +158,43 @@ func simply(reason ticket.Reason) said {
 	return said{reason: reason, class: classes[reason], remaining: -1}
 }
 
-// judge says what the answer to a scan is at that time. arrived is when it
-// reached the server.
+// judge says what the answer to a scan is at that time, and what becomes of a one-time
+// code by it. arrived is when it reached the server.
 func (l *life) judge(a ask, now, arrived time.Time) said {
+	s := l.answer(a, now, arrived)
+	if a.code.signs != "totp" || a.place == "foreign" || l.find(a.key) != nil {
+		return s
+	}
+	o := l.oneTime[a.code.generation]
+	s.guessed = a.code.wrong && !now.Before(o.locked)
+	s.spends = !a.code.wrong && !l.lockedOut(a, now) && !a.dry && inWindow(a.code.step, arrived) && !o.spent(a.code.step, a.key)
+	return s
+}
+
+// lockedOut: too many wrong codes were tried, and nobody lets in all the same.
+func (l *life) lockedOut(a ask, now time.Time) bool {
+	return now.Before(l.oneTime[a.code.generation].locked) && (!a.over || !a.boss)
+}
+
+// inWindow: two steps of fifteen seconds back, and one ahead.
+func inWindow(step int64, at time.Time) bool {
+	now := at.Unix() / 15
+	return step >= now-2 && step <= now+1
+}
+
+func (l *life) answer(a ask, now, arrived time.Time) said {
 	switch a.code.signs {
 	case "nonce", "time", "paper", "nothing":
+	case "totp":
+		switch {
+		case !a.code.wrong && l.find(a.key) != nil:
+		case a.place == "foreign":
+			return simply("not_assigned")
+		case l.lockedOut(a, now):
+			return simply("totp_locked")
+		case a.code.wrong:
+			return simply("totp_wrong")
+		}
 	default:
 		return simply(ticket.Reason(a.code.signs))
 	}
@@ -160,7 +236,10 @@ func (l *life) old(now time.Time) said {
 
 // again is the first answer once more.
 func (l *life) again(e entry) said {
-	if e.undone {
+	switch {
+	case e.superseded:
+		return simply("superseded")
+	case e.undone:
 		return simply("undone")
 	}
 	left := l.of.admits + l.extra - e.entries
@@ -170,7 +249,7 @@ func (l *life) again(e entry) said {
 	if e.out {
 		left = e.inside
 	}
-	return said{reason: "admitted", class: "admit", replayed: true, remaining: max(0, left), people: e.people}
+	return said{reason: "admitted", class: "admit", replayed: true, remaining: max(0, left), people: e.people, recovered: e.recovery}
 }
 
 func (l *life) find(key ticket.Key) *entry {
@@ -203,7 +282,7 @@ func (l *life) fresh(a ask, now, arrived time.Time) ticket.Reason {
 		switch {
 		case c.unknown:
 			return "unknown_nonce"
-		case c.device != ticket.DeviceID{} && c.device != a.device:
+		case c.device != ticket.DeviceID{} && c.device != a.device.id:
 			return "wrong_controller"
 		case c.device != ticket.DeviceID{}:
 			lives = 60 * time.Second
@@ -215,9 +294,34 @@ func (l *life) fresh(a ask, now, arrived time.Time) ticket.Reason {
 		if skew := c.issued.Sub(arrived); skew > 10*time.Second || skew < -45*time.Second {
 			return "clock_skew"
 		}
-		if !a.assisted {
-			return "needs_assist"
+		return l.fallback(a)
+	case "totp":
+		used := slices.ContainsFunc(l.book, func(e entry) bool { return e.proof == c.proof && e.out == a.out })
+		switch {
+		case !inWindow(c.step, arrived):
+			return "clock_skew"
+		case used || l.oneTime[c.generation].spent(c.step, a.key):
+			return "totp_replayed"
+		case l.fallback(a) != "":
+			return l.fallback(a)
+		case now.Before(l.oneTime[c.generation].locked):
+			return "totp_locked"
 		}
+	case "paper":
+		if !l.of.paper {
+			return "paper_not_allowed"
+		}
+	}
+	return ""
+}
+
+// fallback is about the codes that need no network. No phone here follows its stream.
+func (l *life) fallback(a ask) ticket.Reason {
+	switch {
+	case l.of.live:
+		return "fallback_refused"
+	case !a.assisted:
+		return "needs_assist"
 	}
 	return ""
 }
@@ -261,6 +365,10 @@ func (l *life) use(a ask, now time.Time, against int) said {
 		return simply("not_inside")
 	case free <= 0:
 		refused, old := l.full(now)
+		if s, lost := l.recover(a, now); lost {
+			s.over = against > 0
+			return s
+		}
 		if !l.yields(a, refused.reason, old) {
 			return refused
 		}
@@ -271,6 +379,73 @@ func (l *life) use(a ask, now time.Time, against int) said {
 		return choose
 	}
 	return said{reason: "admitted", class: "admit", people: people, remaining: free - people, over: against > 0}
+}
+
+// recover admits in place of the last entry, where its answer was lost: the event
+// takes such back, the device normally says what it showed and did not say so of this,
+// nothing was heard of it for ten seconds, and the same phone comes within five minutes.
+func (l *life) recover(a ask, now time.Time) (s said, lost bool) {
+	if !l.of.recover || a.out || a.code.signs != "nonce" {
+		return s, false
+	}
+	last := l.last()
+	if last == nil || last.shown || last.over || last.gen != a.code.generation || now.Sub(last.at) > 5*time.Minute {
+		return s, false
+	}
+	left := slices.ContainsFunc(l.book, func(e entry) bool { return e.out && !e.undone && e.at.After(last.at) })
+	if left {
+		return s, false
+	}
+	seen, says := last.at, false
+	for _, at := range last.device.receipts {
+		says = says || at.After(last.at.Add(-time.Hour))
+		seen = later(seen, at)
+	}
+	if seen = later(seen, last.device.asked[l.of.name]); !says || now.Add(a.slack).Sub(seen) < 10*time.Second {
+		return s, false
+	}
+	before, of := l.clone(), *l.of
+	of.recover = false // one answer only
+	before.of = &of
+	before.takeOut(last.key)
+	if a.people == 0 {
+		a.people = last.people
+	}
+	a.over = false
+	if s = before.use(a, now, 0); s.reason != "admitted" {
+		return s, false
+	}
+	s.recovers, s.recovered = last.key, true
+	return s, true
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// last is the latest entry that was not taken back.
+func (l *life) last() (last *entry) {
+	for i, e := range l.book {
+		if !e.undone && !e.out && (last == nil || e.at.After(last.at)) {
+			last = &l.book[i]
+		}
+	}
+	return last
+}
+
+// takeOut counts an entry back.
+func (l *life) takeOut(key ticket.Key) {
+	e := l.find(key)
+	e.undone = true
+	l.entries -= e.people
+	l.inside -= e.people
+	l.extra = max(0, min(l.extra, l.counted()-l.of.admits))
+	if l.status == ticket.Used && (l.of.reentry || l.entries < l.of.admits+l.extra) {
+		l.status = ticket.Active
+	}
 }
 
 func (l *life) free() int {
@@ -293,13 +468,11 @@ func (l *life) full(now time.Time) (s said, old bool) {
 		return s, true
 	}
 	s = simply("already_used")
-	var last time.Time
-	for _, e := range l.book {
-		if !e.undone && !e.out && e.at.After(last) {
-			last = e.at
-		}
+	var at time.Time
+	if last := l.last(); last != nil {
+		at = last.at
 	}
-	if old = now.Sub(last) > 5*time.Minute; old {
+	if old = now.Sub(at) > 5*time.Minute; old {
 		s.class = "refuse"
 	}
 	return s, old
@@ -318,10 +491,18 @@ func (l *life) happen(a ask, s said, at time.Time) {
 	if s.reason == "stale_nonce" && !a.dry {
 		l.stale = append(l.stale, at)
 	}
+	l.try(a, s, at)
 	if s.reason != "admitted" || s.replayed || a.dry {
 		return
 	}
-	e := entry{key: a.key, person: a.person, at: at, out: a.out, people: s.people, over: s.over, proof: a.code.proof}
+	e := entry{
+		key: a.key, person: a.person, device: a.device, at: at, out: a.out, gen: a.code.generation, people: s.people, over: s.over,
+		proof: a.code.proof, recovery: s.recovered && !s.over,
+	}
+	if s.recovered {
+		l.takeOut(s.recovers)
+		l.find(s.recovers).superseded = true
+	}
 	if a.out {
 		l.inside -= s.people
 	} else {
@@ -337,6 +518,24 @@ func (l *life) happen(a ask, s said, at time.Time) {
 	}
 	e.entries, e.inside = l.entries, l.inside
 	l.book = append(l.book, e)
+}
+
+// try counts a one-time code: a wrong one locks as the fifth within a minute, for five
+// minutes, and a right one is used up whatever became of the scan.
+func (l *life) try(a ask, s said, at time.Time) {
+	o := l.oneTime[a.code.generation]
+	if s.guessed {
+		o.wrong = slices.DeleteFunc(slices.Clone(o.wrong), func(wrong time.Time) bool { return at.Sub(wrong) >= time.Minute })
+		if o.wrong = append(o.wrong, at); len(o.wrong) == 5 {
+			o.wrong, o.locked = nil, at.Add(5*time.Minute)
+		}
+	}
+	if s.spends {
+		o.step, o.key = a.code.step, a.key
+	}
+	if s.guessed || s.spends {
+		l.oneTime[a.code.generation] = o
+	}
 }
 
 // counted is what the limit is about.
@@ -399,5 +598,6 @@ func (l *life) claimable(now time.Time) bool {
 func (l *life) clone() *life {
 	c := *l
 	c.book = slices.Clone(l.book)
+	c.oneTime = maps.Clone(l.oneTime)
 	return &c
 }

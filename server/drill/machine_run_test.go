@@ -20,15 +20,13 @@ import (
 	"portillon/server/ticket"
 )
 
-// reachable are the reasons that random lives meet. Not among them:
-//   - fallback_refused needs a wallet that follows its stream, or an event with live
-//     codes only; paper_not_allowed a category that forbids its paper afterwards.
-//   - superseded and not_in_pack are of recovery and of devices without network.
-//   - totp_wrong, totp_replayed, totp_locked: no phone there asks for one-time codes.
+// reachable are the reasons that random lives meet: all but not_in_pack, which only a
+// device without network says.
 var reachable = []ticket.Reason{
 	"admitted", "malformed", "unsupported_version", "not_a_ticket", "unknown_ticket", "bad_signature", "undone", "not_assigned",
 	"wrong_event", "wrong_gate", "stale_nonce", "unknown_nonce", "wrong_controller", "clock_skew", "needs_assist", "moved",
 	"revoked", "held", "too_early", "too_late", "choose_people", "already_used", "already_inside", "not_inside", "entries_exhausted",
+	"superseded", "totp_wrong", "totp_replayed", "totp_locked", "fallback_refused", "paper_not_allowed",
 }
 
 // stepsAnEvening is the average; a longer evening is over too soon, as clocks move.
@@ -107,6 +105,11 @@ func (c *tally) check(t *testing.T) {
 	for _, reason := range reachable {
 		if c.reasons[reason] < large(20, 0) {
 			t.Errorf("%s was answered only %d times", reason, c.reasons[reason])
+		}
+	}
+	for _, rule := range ticket.Rules {
+		if rule.Reason != ticket.NotInPack && !slices.Contains(reachable, rule.Reason) {
+			t.Errorf("%s is not among the reachable reasons, and there is no word why", rule.Reason)
 		}
 	}
 	for reason := range c.reasons {

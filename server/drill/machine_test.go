@@ -32,7 +32,8 @@ type machine struct {
 	eva     *staff        // who may let in by judgement
 	petr    *staff        // another one
 	olga    *staff        // a supervisor
-	kinds   []kind
+	steady  *staff        // keeps nonces coming, and scans nothing
+	kinds   []*kind
 	lives   []*life
 	shown   []shown
 	asked   []asked // scans that entered the books
@@ -46,6 +47,7 @@ type machine struct {
 type staff struct {
 	*servertest.Gatekeeper
 	doors         [2]*servertest.Gatekeeper
+	device        *device
 	trusted, boss bool
 }
 
@@ -77,6 +79,8 @@ var actions = map[string]func(*machine, *rapid.T){
 	"scan_timed": (*machine).scanTimed, "dry_run": (*machine).dryRun, "replay": (*machine).replay, "exit": (*machine).exit,
 	"undo": (*machine).undo, "override": (*machine).override, "look_up": (*machine).lookUp, "hold_release": (*machine).holdRelease,
 	"revoke_reinstate": (*machine).revokeReinstate, "clock": (*machine).clock, "together": (*machine).together,
+	"scan_one_time": (*machine).scanOneTime, "guess": (*machine).guess, "lose": (*machine).lose, "receipt": (*machine).receipt,
+	"paper_rule": (*machine).paperRule,
 }
 
 // newEvening furnishes a house of its own for one random life.
@@ -88,25 +92,30 @@ func newEvening(t testing.TB, first *servertest.Server, second string, foreign t
 	m.eva = m.staff(h.Overrider("Eva"), true, false)
 	m.petr = m.staff(h.Overrider("Petr"), true, false)
 	m.olga = m.staff(h.Controller("Olga", session.Supervisor), true, true)
-	add := func(name string, doors, from time.Duration, admits int, reentry bool) {
-		event := h.NewEvent(name, "Screen 1", doors, &client.Policy{Reentry: reentry})
+	m.steady = m.staff(h.Controller("Steady", session.Controller), false, false)
+	add := func(name string, doors, from time.Duration, admits int, policy client.Policy) {
+		event := h.NewEvent(name, "Screen 1", doors, &policy)
 		in := client.NewCategory{Name: name, Admits: admits, Paper: name != "family", Gates: []ticket.GateID{h.Gate.Gate}}
 		if from != 0 {
 			in.ValidFrom = event.DoorsOpenAt.Add(-doors + from)
 		}
 		c := h.NewCategory(event.Event, in)
-		m.kinds = append(m.kinds, kind{
-			name: name, category: c.Category, admits: admits, reentry: reentry, paper: in.Paper,
+		m.kinds = append(m.kinds, &kind{
+			name: name, category: c.Category, admits: admits, reentry: policy.Reentry, paper: in.Paper,
+			live: policy.Freshness == ticket.Live, recover: policy.Rescan == ticket.Recover,
 			doors: event.DoorsOpenAt, end: event.EndsAt, from: in.ValidFrom,
 		})
 	}
-	add("single", -10*time.Minute, 0, 1, false)
-	add("family", -10*time.Minute, 0, 4, false)
-	add("in_and_out", -10*time.Minute, 0, 2, true)
-	add("later", 20*time.Minute, 0, 1, false)
-	add("ending", -145*time.Minute, 0, 1, false)
-	add("early_bird", -10*time.Minute, 10*time.Minute, 1, false)
-	for _, k := range m.kinds[:3] {
+	add("single", -10*time.Minute, 0, 1, client.Policy{})
+	add("family", -10*time.Minute, 0, 4, client.Policy{})
+	add("in_and_out", -10*time.Minute, 0, 2, client.Policy{Reentry: true})
+	add("ending", -145*time.Minute, 0, 1, client.Policy{})
+	add("lossy", -10*time.Minute, 0, 1, client.Policy{Rescan: ticket.Recover})
+	add("lossy_in_and_out", -10*time.Minute, 0, 2, client.Policy{Rescan: ticket.Recover, Reentry: true})
+	add("later", 20*time.Minute, 0, 1, client.Policy{})
+	add("live", -10*time.Minute, 0, 1, client.Policy{Freshness: ticket.Live})
+	add("early_bird", -10*time.Minute, 10*time.Minute, 1, client.Policy{})
+	for _, k := range m.kinds {
 		m.lives = append(m.lives, m.newLife(t, k))
 	}
 	return m
@@ -115,7 +124,10 @@ func newEvening(t testing.TB, first *servertest.Server, second string, foreign t
 func (m *machine) staff(g *servertest.Gatekeeper, trusted, boss bool) *staff {
 	there := *g
 	there.Client = client.New(m.second, g.Token(), m.h.HTTP)
-	return &staff{Gatekeeper: g, doors: [2]*servertest.Gatekeeper{g, &there}, trusted: trusted, boss: boss}
+	return &staff{
+		Gatekeeper: g, doors: [2]*servertest.Gatekeeper{g, &there}, trusted: trusted, boss: boss,
+		device: &device{id: g.Device, asked: map[string]time.Time{}},
+	}
 }
 
 // complaint is what a machine tells: of a rapid.T and a testing.T alike.
@@ -124,7 +136,7 @@ type complaint interface {
 	Fatalf(format string, args ...any)
 }
 
-func (m *machine) newLife(t complaint, k kind) *life {
+func (m *machine) newLife(t complaint, k *kind) *life {
 	t.Helper()
 	issued, err := client.Do[client.Issued](context.Background(), m.h.Admin, http.MethodPost, "/v1/events/"+m.eventOf(t, k)+"/tickets",
 		client.NewTickets{Category: k.category}, client.WithKey(servertest.NewKey()))
@@ -133,13 +145,13 @@ func (m *machine) newLife(t complaint, k kind) *life {
 	}
 	l := &life{
 		id: issued.Tickets[0].Ticket, of: k, link: issued.ClaimURL, claims: map[int]claimed{}, phones: map[int]*servertest.Phone{},
-		status: ticket.Active,
+		status: ticket.Active, oneTime: map[int]oneTime{},
 	}
 	m.take(t, l)
 	return l
 }
 
-func (m *machine) eventOf(t complaint, k kind) (event string) {
+func (m *machine) eventOf(t complaint, k *kind) (event string) {
 	t.Helper()
 	err := m.h.DB.Pool.QueryRow(context.Background(), `SELECT event_id FROM categories WHERE id = $1`, k.category).Scan(&event)
 	if err != nil {
@@ -221,7 +233,7 @@ func (m *machine) mint(t *rapid.T, l *life, generation int, signs string, at *st
 		c.proof = string(nonce[:])
 	default:
 		if time.Since(m.held) > 5*time.Second {
-			m.pushed, m.issued = m.nonce(t, m.karel, "pushed")
+			m.pushed, m.issued = m.nonce(t, m.steady, "pushed")
 			m.held = time.Now()
 		}
 		c.signs, c.issued, c.proof = "nonce", m.issued, string(m.pushed[:])
@@ -316,7 +328,7 @@ func (a *ask) complete(s *staff) {
 	if a.place == "" {
 		a.place = "main"
 	}
-	a.device, a.person, a.trusted, a.boss = s.Device, s.Person, s.trusted, s.boss
+	a.device, a.person, a.trusted, a.boss = s.device, s.Person, s.trusted, s.boss
 }
 
 // keep writes an answer that fitted into the model.
@@ -326,6 +338,9 @@ func (m *machine) keep(l *life, s *staff, a ask, want said, answer client.ScanAn
 		at = answer.ServerTime
 	}
 	l.happen(a, want, at)
+	if a.code.known() { // the log knows whose it is
+		s.device.asked[l.of.name] = later(s.device.asked[l.of.name], answer.ServerTime)
+	}
 	if want.reason == "admitted" && !want.replayed && !a.dry {
 		m.asked = append(m.asked, asked{l, a, s})
 	}
@@ -334,9 +349,10 @@ func (m *machine) keep(l *life, s *staff, a ask, want said, answer client.ScanAn
 // fits compares an answer with the model's. Between a scan's arrival and its
 // judgement lies at most the time that the call took.
 func (l *life) fits(a ask, answer client.ScanAnswer, took time.Duration) (want said, ok bool) {
-	for _, arrived := range []time.Time{answer.ServerTime, answer.ServerTime.Add(-took)} {
+	for i, arrived := range []time.Time{answer.ServerTime, answer.ServerTime.Add(-took), answer.ServerTime} {
+		a.slack = time.Duration(i/2) * (took + 50*time.Millisecond)
 		want = l.judge(a, answer.ServerTime, arrived)
-		same := answer.Reason == want.reason && answer.Class == want.class && answer.Replayed == want.replayed
+		same := answer.Reason == want.reason && answer.Class == want.class && answer.Replayed == want.replayed && answer.Recovered == want.recovered
 		if want.remaining >= 0 {
 			same = same && answer.Remaining != nil && *answer.Remaining == want.remaining
 		}
@@ -382,8 +398,8 @@ func (m *machine) check(t *rapid.T) {
 	}
 	rows, err := m.h.DB.Pool.Query(context.Background(), `
 SELECT t.id, t.status, t.generation, t.entries, t.inside, t.extra,
-  coalesce(sum(a.people) FILTER (WHERE a.direction = 'in' AND a.path IN ('ordinary', 'look_up') AND u.key IS NULL), 0) AS ordinary,
-  count(*) FILTER (WHERE a.path <> 'ordinary' AND (coalesce(a.reason, '') = '' OR a.person_id IS NULL)) AS unsigned,
+  coalesce(sum(a.people) FILTER (WHERE a.direction = 'in' AND a.path IN ('ordinary', 'look_up', 'recovery') AND u.key IS NULL), 0) AS ordinary,
+  count(*) FILTER (WHERE a.path NOT IN ('ordinary', 'recovery') AND (coalesce(a.reason, '') = '' OR a.person_id IS NULL)) AS unsigned,
   count(a.key) AS passages
 FROM tickets t LEFT JOIN admissions a ON a.ticket_id = t.id LEFT JOIN undos u ON u.ticket_id = a.ticket_id AND u.key = a.key
 WHERE t.id = ANY($1) GROUP BY t.id`, ids)
