@@ -57,7 +57,8 @@ func (s *Service) make(ctx context.Context, venue ticket.VenueID, epoch int64) (
 	var issuedAt, now time.Time
 	value := fresh[:]
 	err := s.pool.QueryRow(ctx, `
-INSERT INTO nonces (nonce, venue_id, epoch) VALUES (@nonce, @venue, @epoch)
+INSERT INTO nonces (nonce, venue_id, epoch)
+SELECT @nonce, @venue, @epoch FROM set_config('synchronous_commit', 'off', true)
 ON CONFLICT (venue_id, epoch) DO NOTHING RETURNING issued_at, issued_at`, args).Scan(&issuedAt, &now)
 	made := err == nil
 	if errors.Is(err, pgx.ErrNoRows) {
