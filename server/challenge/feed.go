@@ -3,7 +3,11 @@ package challenge
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"portillon/nonce"
@@ -26,15 +30,17 @@ type feed struct {
 
 	asking sync.Mutex // one question at a time
 
+	// state is read by every stream when it is told of a change, so without the lock.
+	state atomic.Pointer[state]
+
 	mu        sync.Mutex
-	state     state
 	asked     time.Time // by the process's clock
 	err       error     // of that question; the state is then an older one
-	listeners map[chan<- struct{}]struct{}
+	listeners map[*Stream]struct{}
 	end       context.CancelFunc // of the goroutine; nil when nobody listens
 }
 
-// state is what is known of a venue's nonce.
+// state is what is known of a venue's nonce. It never changes: there is a new one.
 type state struct {
 	version uint64 // 0: nothing yet; another for another nonce, or none
 	open    bool
@@ -43,7 +49,7 @@ type state struct {
 	event   []byte      // encoded once for all streams
 }
 
-func (st state) serverTime(now time.Time) time.Time {
+func (st *state) serverTime(now time.Time) time.Time {
 	return st.nonce.ServerTime.Add(now.Sub(st.read))
 }
 
@@ -52,17 +58,18 @@ func (s *Service) feed(venue ticket.VenueID) *feed {
 	defer s.mu.Unlock()
 	f := s.feeds[venue]
 	if f == nil {
-		f = &feed{s: s, venue: venue, listeners: map[chan<- struct{}]struct{}{}}
+		f = &feed{s: s, venue: venue, listeners: map[*Stream]struct{}{}}
+		f.state.Store(&state{})
 		s.feeds[venue] = f
 	}
 	return f
 }
 
-// listen has changed touched, without waiting, whenever the state changes.
-func (f *feed) listen(changed chan<- struct{}) {
+// listen has the stream stirred whenever the state changes.
+func (f *feed) listen(st *Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.listeners[changed] = struct{}{}
+	f.listeners[st] = struct{}{}
 	if f.end == nil {
 		var ctx context.Context
 		ctx, f.end = context.WithCancel(f.s.ctx)
@@ -70,10 +77,10 @@ func (f *feed) listen(changed chan<- struct{}) {
 	}
 }
 
-func (f *feed) unlisten(changed chan<- struct{}) {
+func (f *feed) unlisten(st *Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.listeners, changed)
+	delete(f.listeners, st)
 	if len(f.listeners) == 0 && f.end != nil {
 		f.end()
 		f.end = nil
@@ -110,7 +117,7 @@ func (f *feed) run(ctx context.Context) {
 }
 
 // pause ends with the epoch, so that the next nonce comes when it is due.
-func (f *feed) pause(st state, err error) time.Duration {
+func (f *feed) pause(st *state, err error) time.Duration {
 	if err != nil || !st.open {
 		return askEvery
 	}
@@ -119,7 +126,7 @@ func (f *feed) pause(st state, err error) time.Duration {
 }
 
 // ask asks the database and tells the listeners of a change.
-func (f *feed) ask(ctx context.Context) (state, error) {
+func (f *feed) ask(ctx context.Context) (*state, error) {
 	f.asking.Lock()
 	defer f.asking.Unlock()
 	return f.askLocked(ctx)
@@ -127,11 +134,11 @@ func (f *feed) ask(ctx context.Context) (state, error) {
 
 // recent is the state as of at most askEvery ago. Many who ask at once cause one
 // question, and a database that does not answer is not asked by each of them.
-func (f *feed) recent(ctx context.Context) (state, error) {
+func (f *feed) recent(ctx context.Context) (*state, error) {
 	f.asking.Lock()
 	defer f.asking.Unlock()
 	f.mu.Lock()
-	st, asked, err := f.state, f.asked, f.err
+	st, asked, err := f.last(), f.asked, f.err
 	f.mu.Unlock()
 	now := f.s.now()
 	due := st.open && err == nil && !st.serverTime(now).Before(st.nonce.RenewedAt)
@@ -141,33 +148,56 @@ func (f *feed) recent(ctx context.Context) (state, error) {
 	return f.askLocked(ctx)
 }
 
-func (f *feed) askLocked(ctx context.Context) (state, error) {
+func (f *feed) askLocked(ctx context.Context) (*state, error) {
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askFor)
 	defer cancel()
 	n, open, err := f.s.nonces.Current(asking, f.venue)
+	now, told, err := f.learn(n, open, err)
+	stir(told)
+	return now, err
+}
+
+// learn keeps an answer of the database and gives the streams to be told of it.
+func (f *feed) learn(n nonce.Nonce, open bool, err error) (*state, []*Stream, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked, f.err = f.s.now(), err
+	before := f.last()
 	if err != nil {
-		return f.state, err
+		return before, nil, err
 	}
-	changed := f.state.version == 0 || open != f.state.open || n.Value != f.state.nonce.Value
-	f.state.open, f.state.nonce, f.state.read = open, n, f.asked
+	changed := before.version == 0 || open != before.open || n.Value != before.nonce.Value
+	now := &state{version: before.version, open: open, nonce: n, read: f.asked, event: before.event}
 	if changed {
-		f.state.version++
-		f.state.event = f.state.encode(f.venue, f.state.read)
-		for listener := range f.listeners {
-			touch(listener)
-		}
+		now.version++
+		now.event = now.encode(f.venue, now.read)
 	}
-	return f.state, nil
+	f.state.Store(now)
+	if !changed {
+		return now, nil, nil
+	}
+	return now, slices.Collect(maps.Keys(f.listeners)), nil
 }
 
-func (f *feed) last() state {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.state
+// share is how many streams one processor tells before another helps.
+const share = 256
+
+// stir tells streams of a change, on all processors if there are many. No stream
+// waits for another: what does not go at once is left to its own goroutine.
+func stir(streams []*Stream) {
+	hands := min(runtime.GOMAXPROCS(0), 1+len(streams)/share)
+	var all sync.WaitGroup
+	for hand := range hands {
+		all.Go(func() {
+			for i := hand; i < len(streams); i += hands {
+				streams[i].stir()
+			}
+		})
+	}
+	all.Wait()
 }
+
+func (f *feed) last() *state { return f.state.Load() }
 
 func touch(c chan<- struct{}) {
 	select {
@@ -191,7 +221,7 @@ type closedEvent struct {
 }
 
 // encode makes the state's event as it is true now.
-func (st state) encode(venue ticket.VenueID, now time.Time) []byte {
+func (st *state) encode(venue ticket.VenueID, now time.Time) []byte {
 	at := utc(st.serverTime(now))
 	if !st.open {
 		return event("closed", closedEvent{Venue: venue, ServerTime: at})

@@ -3,6 +3,7 @@ package challenge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -105,10 +106,8 @@ func (s *Service) WalletNonces(ctx context.Context, by session.Caller) (WalletNo
 // openVenues are those at whose doors one of the tickets counts now.
 func openVenues(held []holding, now time.Time) []ticket.VenueID {
 	var venues []ticket.VenueID
-	seen := map[ticket.VenueID]bool{}
 	for _, h := range held {
-		if !h.moved() && h.doorHours(now) && !seen[h.Venue] {
-			seen[h.Venue] = true
+		if !h.moved() && h.doorHours(now) && !slices.Contains(venues, h.Venue) {
 			venues = append(venues, h.Venue)
 		}
 	}

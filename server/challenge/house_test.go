@@ -140,6 +140,7 @@ type replica struct {
 	*Service
 	hub *news.Hub
 	url string
+	on  net.Listener
 }
 
 func (h house) replica(t *testing.T) replica {
@@ -162,7 +163,7 @@ func (h house) replica(t *testing.T) replica {
 			t.Error(err)
 		}
 	})
-	return replica{Service: s, hub: hub, url: server.URL}
+	return replica{Service: s, hub: hub, url: server.URL, on: server.Listener}
 }
 
 func (h house) serve(t *testing.T, s *Service) *httptest.Server {

@@ -77,17 +77,26 @@ func (s *Service) HandleWalletStream(c echo.Context) error {
 	if stream == nil {
 		return c.NoContent(http.StatusNoContent)
 	}
-	defer stream.Close()
 	header := c.Response().Header()
 	header.Set(echo.HeaderContentType, "text/event-stream")
 	header.Set(echo.HeaderCacheControl, "no-store")
 	header.Set("X-Accel-Buffering", "no") // nginx would keep events back
-	c.Response().WriteHeader(http.StatusOK)
-	if err := stream.Run(ctx, s.writer(c.Response().Writer)); err != nil {
-		// The answer has begun: there is nobody to tell but the log.
-		s.log.DebugContext(ctx, "a wallet's stream broke off", "error", err.Error())
+	if line, ok := s.takeOver(c.Request(), c.Response().Writer); ok {
+		c.Response().Status, c.Response().Committed = http.StatusOK, true // the HTTP server has let go of it
+		s.alone(stream, line)
+		return nil
 	}
+	defer stream.Close()
+	c.Response().WriteHeader(http.StatusOK)
+	s.broke(stream, stream.Run(ctx, s.writer(c.Response().Writer)))
 	return nil
+}
+
+// broke: the answer has begun, there is nobody to tell but the log.
+func (s *Service) broke(stream *Stream, err error) {
+	if err != nil {
+		s.log.Debug("a wallet's stream broke off", "request_id", stream.by.RequestID, "error", err.Error())
+	}
 }
 
 // writer sends each event at once and gives up on a reader who does not take it.

@@ -10,8 +10,9 @@ import (
 
 // deadAfter is how long a phone may leave sent bytes unacknowledged. Without it
 // a stream to a phone that lost its network lives on for a quarter of an hour,
-// and the door would believe that the phone can show a living code.
-const deadAfter = 20 * time.Second
+// and the door would believe that the phone can show a living code. Together with
+// commentAfter it is less than 30 s.
+const deadAfter = 18 * time.Second
 
 // ListenControl is the Control of the server's net.ListenConfig: it sets
 // TCP_USER_TIMEOUT (RFC 5482), which accepted connections inherit. Other

@@ -2,23 +2,32 @@ package challenge
 
 import (
 	"net"
+	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-func userTimeout(t *testing.T, conn *net.TCPConn) (ms int) {
+// control does something with a socket.
+func control(t *testing.T, socket syscall.Conn, act func(fd int) error) {
 	t.Helper()
-	raw, err := conn.SyscallConn()
+	raw, err := socket.SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var get error
-	if err := raw.Control(func(fd uintptr) {
-		ms, get = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
-	}); err != nil || get != nil {
-		t.Fatal(err, get)
+	var acted error
+	if err := raw.Control(func(fd uintptr) { acted = act(int(fd)) }); err != nil || acted != nil {
+		t.Fatal(err, acted)
 	}
+}
+
+func userTimeout(t *testing.T, conn *net.TCPConn) (ms int) {
+	t.Helper()
+	control(t, conn, func(fd int) (err error) {
+		ms, err = unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
+		return err
+	})
 	return ms
 }
 
@@ -39,7 +48,36 @@ func TestAcceptedConnectionsInheritTheLimitForDeadPhones(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = accepted.Close() }()
-	if got := userTimeout(t, accepted.(*net.TCPConn)); got != 20000 {
+	if got := userTimeout(t, accepted.(*net.TCPConn)); got != 18000 {
 		t.Fatalf("TCP_USER_TIMEOUT is %d ms", got)
 	}
+}
+
+// A phone that has lost its network acknowledges nothing: here a filter on its socket
+// drops what comes in.
+func TestAPhoneThatIsGoneIsFoundByWhatItDoesNotAcknowledge(t *testing.T) {
+	t.Parallel()
+	if total := commentAfter + deadAfter; total >= 30*time.Second {
+		t.Fatalf("a dead phone would be found after %v", total)
+	}
+	h := newHouse(t)
+	r := h.replica(t)
+	const patient = 300 * time.Millisecond // instead of deadAfter
+	control(t, r.on.(*net.TCPListener), func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(patient.Milliseconds()))
+	})
+	p := dial(t, r, h.session(t, h.ticket(t, -time.Minute)))
+	p.until(t, "event: closed")
+	st := streamsAt(r.Service, h.venue)[0]
+	control(t, p.Conn.(*net.TCPConn), func(fd int) error {
+		nothing := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
+		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing[0]})
+	})
+	st.mu.Lock()
+	err := st.direct([]byte(": here\n\n"))
+	st.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the stream has ended", func() bool { return r.Streams() == 0 })
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"portillon/server/fault"
@@ -15,31 +16,46 @@ import (
 
 // Rhythm of a stream.
 const (
-	commentEvery = 15 * time.Second // proxies cut what is silent
-	lookEvery    = 5 * time.Minute  // an event's times may have been changed
-	retryFrom    = 2 * time.Second  // when a browser connects again: spread, so
-	retrySpread  = 3 * time.Second  // that all phones do not come at once
+	// A stream that has nothing to say speaks up so often: proxies cut what is silent,
+	// and a phone that is gone is found by what it does not acknowledge (deadAfter).
+	// While nonces come, nothing else is needed.
+	commentAfter = 11 * time.Second
+	lookEvery    = 5 * time.Minute // an event's times may have been changed
+	retryFrom    = 2 * time.Second // when a browser connects again: spread, so
+	retrySpread  = 3 * time.Second // that all phones do not come at once
 )
 
 // errBehind ends the stream of a reader who does not keep up.
 var errBehind = errors.New("the reader lies too far behind")
 
-// Stream is one wallet's stream. Open makes it, Run feeds it.
+// Stream is one wallet's stream. Open makes it, Run feeds it. There are as many as
+// there are phones in the queues, so each is kept small.
 type Stream struct {
 	s  *Service
 	by session.Caller
 
+	changed chan struct{} // one of the feeds has something new
+
+	mu     sync.Mutex         // of all that follows; not held while the stream waits
+	direct func([]byte) error // writes without waiting, or fails; nil where that cannot be
+	drop   func()             // ends the stream that direct could not write to
+
 	held    []holding // without those that moved away
 	present []ticket.ID
-	items   <-chan news.Item
+	items   <-chan *news.Item
 	cancel  func()
 
-	changed chan struct{} // one of the feeds has something new
-	feeds   map[ticket.VenueID]*feed
-	seen    map[ticket.VenueID]uint64 // the state's version that was sent
-	waiting time.Time                 // the opening of doors that was announced
+	follows []following
+	waiting time.Time // the opening of doors that was announced
 
 	server, read time.Time // the database's time and the process's when it was read
+	spoke, looks time.Time // when something was sent, when to look again; the process's time
+}
+
+// following is a venue's feed, and the version of its state that was sent.
+type following struct {
+	*feed
+	seen uint64
 }
 
 // Open prepares the stream of a wallet session. It returns nil without a fault
@@ -50,10 +66,7 @@ func (s *Service) Open(ctx context.Context, by session.Caller) (*Stream, error) 
 	if err := by.Require(session.Wallet, ticket.VenueID{}); err != nil {
 		return nil, err
 	}
-	st := &Stream{
-		s: s, by: by, changed: make(chan struct{}, 1),
-		feeds: map[ticket.VenueID]*feed{}, seen: map[ticket.VenueID]uint64{},
-	}
+	st := &Stream{s: s, by: by, changed: make(chan struct{}, 1), looks: s.now().Add(lookEvery)}
 	for _, w := range by.Wallet {
 		st.present = append(st.present, w.Ticket)
 	}
@@ -80,8 +93,10 @@ func (s *Service) Open(ctx context.Context, by session.Caller) (*Stream, error) 
 
 // Close ends the stream: the wallet is no longer present.
 func (st *Stream) Close() {
-	for _, f := range st.feeds {
-		f.unlisten(st.changed)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for i := range st.follows {
+		st.follows[i].unlisten(st)
 	}
 	st.cancel()
 	st.s.presence.leave(st.present)
@@ -107,13 +122,23 @@ func (st *Stream) look(ctx context.Context) (moved []holding, err error) {
 		}
 	}
 	for _, h := range st.held {
-		if st.feeds[h.Venue] == nil && now.Before(h.EndsAt) {
+		if st.at(h.Venue) == nil && now.Before(h.EndsAt) {
 			f := st.s.feed(h.Venue)
-			st.feeds[h.Venue] = f
-			f.listen(st.changed) //nolint:contextcheck // the feed serves all streams and outlives this one
+			st.follows = append(st.follows, following{feed: f})
+			f.listen(st) //nolint:contextcheck // the feed serves all streams and outlives this one
 		}
 	}
 	return moved, nil
+}
+
+// at is what the stream follows of a venue, nil when nothing.
+func (st *Stream) at(venue ticket.VenueID) *following {
+	for i := range st.follows {
+		if st.follows[i].venue == venue {
+			return &st.follows[i]
+		}
+	}
+	return nil
 }
 
 // had: this very claim counted before.
@@ -139,27 +164,55 @@ func holds(held []holding, t ticket.ID) bool {
 // ticket is the wallet's any more. Write must be done with the bytes when it
 // returns, and gives up on a dead reader by itself.
 func (st *Stream) Run(ctx context.Context, write func([]byte) error) error {
+	if err := st.begin(write); err != nil {
+		return err
+	}
+	return st.follow(ctx, write)
+}
+
+// begin sends what is known. It is apart from follow so that it may need a larger
+// stack than the hours that come after it.
+func (st *Stream) begin(write func([]byte) error) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
 	retry := retryFrom + rand.N(retrySpread) //nolint:gosec // nobody gains by guessing it
 	if err := write(fmt.Appendf(nil, "retry: %d\n\n", retry.Milliseconds())); err != nil {
 		return err
 	}
-	comment := time.NewTicker(commentEvery)
-	defer comment.Stop()
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
+	return st.tell(write)
+}
+
+func (st *Stream) follow(ctx context.Context, write func([]byte) error) error {
+	st.mu.Lock()
+	due := time.NewTimer(st.untilDue())
+	st.mu.Unlock()
+	defer due.Stop()
 	for {
-		if err := st.tell(write); err != nil {
-			return err
-		}
-		boundary := time.NewTimer(st.untilBoundary())
-		err := st.await(ctx, write, comment.C, look.C, boundary.C)
-		boundary.Stop()
-		if errors.Is(err, errOver) {
+		err := st.await(ctx, write, due)
+		switch {
+		case errors.Is(err, errOver):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
+	}
+}
+
+// stir tells what is new in the feeds: at once if that can be, by the stream's own
+// goroutine if the stream is busy or its connection cannot do it. A reader whose
+// connection takes nothing more is dropped: he has not read for many nonces.
+func (st *Stream) stir() {
+	if !st.mu.TryLock() {
+		touch(st.changed)
+		return
+	}
+	defer st.mu.Unlock()
+	if st.direct == nil {
+		touch(st.changed)
+		return
+	}
+	if err := st.tell(st.direct); err != nil {
+		st.drop()
 	}
 }
 
@@ -168,26 +221,54 @@ var errOver = errors.New("over")
 
 // await waits for the next thing to do and does it, but for nonces: those tell
 // sends.
-func (st *Stream) await(ctx context.Context, write func([]byte) error, comment, look, boundary <-chan time.Time) error {
+func (st *Stream) await(ctx context.Context, write func([]byte) error, due *time.Timer) error {
+	var item *news.Item
 	select {
 	case <-ctx.Done():
 		return errOver
 	case <-st.s.closing:
 		return errOver
 	case <-st.changed:
-		return nil
-	case <-boundary:
-		return nil
-	case <-comment:
-		return write([]byte(": here\n\n"))
-	case <-look:
-		return st.again(ctx, write)
-	case item, ok := <-st.items:
+	case <-due.C:
+	case i, ok := <-st.items:
 		if !ok {
 			return errBehind
 		}
-		return st.hear(ctx, write, item)
+		item = i
 	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if item != nil {
+		if err := st.hear(ctx, write, item); err != nil {
+			return err
+		}
+	}
+	if err := st.remind(ctx, write); err != nil {
+		return err
+	}
+	if err := st.tell(write); err != nil {
+		return err
+	}
+	due.Reset(st.untilDue())
+	return nil
+}
+
+// remind does what is due by the time alone.
+func (st *Stream) remind(ctx context.Context, write func([]byte) error) error {
+	now := st.s.now()
+	if !now.Before(st.looks) {
+		st.looks = now.Add(lookEvery)
+		return st.again(ctx, write)
+	}
+	if now.Sub(st.spoke) >= commentAfter {
+		return st.send(write, []byte(": here\n\n"))
+	}
+	return nil // doors open, or an event is over
+}
+
+func (st *Stream) send(write func([]byte) error, text []byte) error {
+	st.spoke = st.s.now()
+	return write(text)
 }
 
 // tell sends the nonces that the wallet has not got, or says what it waits for.
@@ -195,17 +276,17 @@ func (st *Stream) tell(write func([]byte) error) error {
 	now := st.serverNow()
 	open := openVenues(st.held, now)
 	for _, venue := range open {
-		f := st.feeds[venue]
+		f := st.at(venue)
 		state := f.last()
-		if state.version == 0 || state.version == st.seen[venue] {
+		if state.version == 0 || state.version == f.seen {
 			continue
 		}
 		text := state.event
-		if st.seen[venue] == 0 { // its time was the truth when it was encoded
+		if f.seen == 0 { // its time was the truth when it was encoded
 			text = state.encode(venue, st.s.now())
 		}
-		st.seen[venue] = state.version
-		if err := write(text); err != nil {
+		f.seen = state.version
+		if err := st.send(write, text); err != nil {
 			return err
 		}
 	}
@@ -213,7 +294,9 @@ func (st *Stream) tell(write func([]byte) error) error {
 		st.waiting = time.Time{}
 		return nil
 	}
-	clear(st.seen)
+	for i := range st.follows {
+		st.follows[i].seen = 0
+	}
 	return st.tellWaiting(now, write)
 }
 
@@ -230,7 +313,7 @@ func (st *Stream) tellWaiting(now time.Time, write func([]byte) error) error {
 		return nil
 	}
 	st.waiting = next.DoorsOpenAt
-	return write(event("waiting", waitingEvent{
+	return st.send(write, event("waiting", waitingEvent{
 		Venue: next.Venue, Event: next.Event, DoorsOpenAt: utc(next.DoorsOpenAt), ServerTime: utc(now),
 	}))
 }
@@ -238,7 +321,7 @@ func (st *Stream) tellWaiting(now time.Time, write func([]byte) error) error {
 // serverNow is the database's time by the latest that this process read of it.
 func (st *Stream) serverNow() time.Time {
 	server, read := st.server, st.read
-	for _, f := range st.feeds {
+	for _, f := range st.follows {
 		if s := f.last(); s.read.After(read) {
 			server, read = s.nonce.ServerTime, s.read
 		}
@@ -246,9 +329,10 @@ func (st *Stream) serverNow() time.Time {
 	return server.Add(st.s.now().Sub(read))
 }
 
-// untilBoundary is how long until doors open or an event ends.
-func (st *Stream) untilBoundary() time.Duration {
-	now, until := st.serverNow(), lookEvery
+// untilDue is how long until doors open, an event ends, or remind has to do.
+func (st *Stream) untilDue() time.Duration {
+	process, now := st.s.now(), st.serverNow()
+	until := min(st.looks.Sub(process), st.spoke.Add(commentAfter).Sub(process))
 	for _, h := range st.held {
 		for _, t := range []time.Time{h.DoorsOpenAt, h.EndsAt} {
 			if d := t.Sub(now); d > 0 {
@@ -256,7 +340,7 @@ func (st *Stream) untilBoundary() time.Duration {
 			}
 		}
 	}
-	return until + justNow
+	return max(until, 0) + justNow
 }
 
 // ticketEvent is news of one ticket.
@@ -271,9 +355,9 @@ type ticketEvent struct {
 
 // hear passes news on. Moved is looked up: the item may be about the very claim
 // by which this wallet got the ticket.
-func (st *Stream) hear(ctx context.Context, write func([]byte) error, item news.Item) error {
+func (st *Stream) hear(ctx context.Context, write func([]byte) error, item *news.Item) error {
 	if item.What == news.Missed {
-		if err := write([]byte("event: refresh\ndata: {}\n\n")); err != nil {
+		if err := st.send(write, []byte("event: refresh\ndata: {}\n\n")); err != nil {
 			return err
 		}
 	}
@@ -287,7 +371,7 @@ func (st *Stream) hear(ctx context.Context, write func([]byte) error, item news.
 	if !item.At.IsZero() {
 		e.At = utc(item.At)
 	}
-	if err := write(event("ticket", e)); err != nil {
+	if err := st.send(write, event("ticket", e)); err != nil {
 		return err
 	}
 	if item.What == news.Revoked || item.What == news.Released {
@@ -304,7 +388,7 @@ func (st *Stream) again(ctx context.Context, write func([]byte) error) error {
 		return err
 	}
 	for _, h := range moved {
-		if err := write(event("ticket", ticketEvent{
+		if err := st.send(write, event("ticket", ticketEvent{
 			Ticket: h.Ticket, What: news.Moved, At: utc(st.server), Generation: h.Current,
 		})); err != nil {
 			return err

@@ -171,7 +171,7 @@ func TestAfterAGapInTheNewsTheWalletIsToldToLookAgain(t *testing.T) {
 	}
 	defer st.Close()
 	var written bytes.Buffer
-	err = st.hear(t.Context(), func(b []byte) error { written.Write(b); return nil }, news.Item{What: news.Missed})
+	err = st.hear(t.Context(), func(b []byte) error { written.Write(b); return nil }, &news.Item{What: news.Missed})
 	if err != nil || written.String() != "event: refresh\ndata: {}\n\n" {
 		t.Fatalf("%q %v", written.String(), err)
 	}

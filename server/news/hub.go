@@ -64,7 +64,7 @@ type Hub struct {
 }
 
 type reader struct {
-	items chan Item
+	items chan *Item // shared by all readers: an empty inbox costs little
 	about []uuid.UUID
 	gone  bool
 }
@@ -98,8 +98,9 @@ func (h *Hub) Publish(_ context.Context, items ...Item) {
 }
 
 // SubscribeTickets gives the news of these tickets until cancel is called. The
-// channel is closed by cancel, and earlier when its reader lies too far behind.
-func (h *Hub) SubscribeTickets(tickets ...ticket.ID) (items <-chan Item, cancel func()) {
+// channel is closed by cancel, and earlier when its reader lies too far behind. The
+// items are everybody's: nobody may change them.
+func (h *Hub) SubscribeTickets(tickets ...ticket.ID) (items <-chan *Item, cancel func()) {
 	about := make([]uuid.UUID, len(tickets))
 	for i, t := range tickets {
 		about[i] = t.UUID()
@@ -108,12 +109,12 @@ func (h *Hub) SubscribeTickets(tickets ...ticket.ID) (items <-chan Item, cancel 
 }
 
 // SubscribeVenue gives the news of a venue's gates, as SubscribeTickets does.
-func (h *Hub) SubscribeVenue(venue ticket.VenueID) (items <-chan Item, cancel func()) {
+func (h *Hub) SubscribeVenue(venue ticket.VenueID) (items <-chan *Item, cancel func()) {
 	return h.subscribe([]uuid.UUID{venue.UUID()})
 }
 
-func (h *Hub) subscribe(about []uuid.UUID) (<-chan Item, func()) {
-	r := &reader{items: make(chan Item, inbox), about: about}
+func (h *Hub) subscribe(about []uuid.UUID) (<-chan *Item, func()) {
+	r := &reader{items: make(chan *Item, inbox), about: about}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, id := range about {
@@ -136,11 +137,11 @@ func (h *Hub) hand(item Item) {
 		id = item.Venue.UUID()
 	}
 	for r := range h.readers[id] {
-		h.give(r, item)
+		h.give(r, &item)
 	}
 }
 
-func (h *Hub) give(r *reader, item Item) {
+func (h *Hub) give(r *reader, item *Item) {
 	select {
 	case r.items <- item:
 	default:
@@ -171,7 +172,7 @@ func (h *Hub) missed() {
 		for r := range readers {
 			if !told[r] {
 				told[r] = true
-				h.give(r, Item{What: Missed})
+				h.give(r, &Item{What: Missed})
 			}
 		}
 	}

@@ -75,13 +75,13 @@ func TestNewsComesAtOnceInTheProcessAndSoonInTheOthers(t *testing.T) {
 	a.Publish(t.Context(), news.Item{Ticket: other, What: news.Admitted}, sent)
 	select {
 	case got := <-here:
-		if fmt.Sprint(got) != fmt.Sprint(sent) {
+		if fmt.Sprint(*got) != fmt.Sprint(sent) {
 			t.Fatalf("here: %+v", got)
 		}
 	default:
 		t.Fatal("the publisher's own process waits for the database")
 	}
-	if got, _ := await(t, there, "news in the other process"); fmt.Sprint(got) != fmt.Sprint(sent) {
+	if got, _ := await(t, there, "news in the other process"); fmt.Sprint(*got) != fmt.Sprint(sent) {
 		t.Fatalf("there: %+v", got)
 	}
 	b.Publish(t.Context(), news.Item{Ticket: mine, What: news.Held})
