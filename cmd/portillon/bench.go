@@ -24,7 +24,9 @@ import (
 
 type benchCommand struct {
 	Admissions benchAdmissionsCommand `cmd:"" help:"Measure how many guests the door lets in, beside pgbench on the same database."`
+	Wallets    benchWalletsCommand    `cmd:"" help:"Measure how soon a crowd of wallets has a new nonce, and what each costs."`
 	Door       benchDoorCommand       `cmd:"" hidden:""`
+	Street     benchStreetCommand     `cmd:"" hidden:""`
 }
 
 type benchAdmissionsCommand struct {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,6 +16,7 @@ import (
 
 	"portillon/server"
 	"portillon/server/admit"
+	"portillon/server/challenge"
 	"portillon/server/pg"
 	"portillon/server/session"
 	"portillon/server/ticket"
@@ -33,6 +36,18 @@ const (
 
 // Door serves the API on a loopback address until ctx ends; ready is told it.
 func Door(ctx context.Context, databaseURL string, form Form, log *slog.Logger, ready func(address string) error) error {
+	return stand(ctx, databaseURL, form, log, func(handler http.Handler) error {
+		listener, err := listen(ctx)
+		if err != nil {
+			return err
+		}
+		return serve(ctx, handler, []net.Listener{listener}, func() error { return ready(listener.Addr().String()) })
+	})
+}
+
+// stand builds the whole server on a database and gives its handler to use, which
+// returns when it shall end.
+func stand(ctx context.Context, databaseURL string, form Form, log *slog.Logger, use func(http.Handler) error) error {
 	pool, err := pg.Open(ctx, databaseURL, pg.PoolOptions{})
 	if err != nil {
 		return err
@@ -44,7 +59,7 @@ func Door(ctx context.Context, databaseURL string, form Form, log *slog.Logger, 
 	}
 	defer door.Close()
 	o := server.Options{
-		Pool: pool, DoorPool: door, DatabaseURL: databaseURL, OperatorKey: make([]byte, 32), PublicURL: "http://127.0.0.1",
+		Pool: pool, DoorPool: door, DatabaseURL: databaseURL, OperatorKey: make([]byte, 32), PublicURL: publicURL,
 		Log: log, Now: time.Now, Plain: form == Plain,
 	}
 	if form == Verify {
@@ -62,15 +77,22 @@ func Door(ctx context.Context, databaseURL string, form Form, log *slog.Logger, 
 		return err
 	}
 	defer func() { _ = s.Close(context.WithoutCancel(ctx)) }()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(listener) }()
+	return use(s.Handler())
+}
+
+func listen(ctx context.Context) (net.Listener, error) {
+	return (&net.ListenConfig{Control: challenge.ListenControl}).Listen(ctx, "tcp", "127.0.0.1:0")
+}
+
+// serve answers on all listeners until ctx ends or one of them fails.
+func serve(ctx context.Context, handler http.Handler, listeners []net.Listener, ready func() error) error {
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	defer func() { _ = web.Close() }()
-	if err := ready(listener.Addr().String()); err != nil {
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { failed <- web.Serve(l) }()
+	}
+	if err := ready(); err != nil {
 		return err
 	}
 	select {
