@@ -48,7 +48,8 @@ func (e *ears) connect(ctx context.Context, p *phone, cookie string) error {
 	e.mu.Lock()
 	e.owner[int32(socket)] = p
 	e.mu.Unlock()
-	if err := unix.Connect(socket, &e.server); err != nil {
+	server := e.server // Connect writes into what it is given
+	if err := unix.Connect(socket, &server); err != nil {
 		return fmt.Errorf("open a stream: %w", err)
 	}
 	request := "GET /v1/wallet/stream HTTP/1.1\r\nHost: door\r\nCookie: " + cookie + "\r\n\r\n"
