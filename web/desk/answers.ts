@@ -153,3 +153,29 @@ export interface Printed {
   readonly code: string;
   readonly qr_svg: string;
 }
+
+/** How often something was answered, and when: one count a bucket. */
+export interface ReasonCount {
+  readonly reason: string;
+  readonly class: "admit" | "ask" | "refuse" | "again";
+  readonly attempts: number;
+  readonly over_time: readonly number[];
+}
+
+/** How an event stands: tickets and people of the moment `at`, all else of the time from `from` to `to` in buckets of `step_s` seconds. */
+export interface Report {
+  readonly at: string;
+  readonly from: string;
+  readonly to: string;
+  readonly step_s: number;
+  readonly tickets: { readonly issued: number; readonly active: number; readonly used: number; readonly held: number; readonly revoked: number; readonly phone: number; readonly paper: number };
+  /** People let in, less those taken back. */
+  readonly entries: number;
+  readonly inside: number;
+  readonly attempts: { readonly answered: number; readonly admitted: number; readonly refused: number };
+  readonly reasons: readonly ReasonCount[];
+  /** Of codes that named no ticket. */
+  readonly unattributed: readonly ReasonCount[];
+  readonly gates: readonly { readonly gate: string; readonly gate_name: string; readonly admitted: number; readonly refused: number; readonly people_in: number; readonly people_out: number }[];
+  readonly people: readonly { readonly person: string; readonly person_name: string; readonly admitted: number; readonly refused: number; readonly overrides: number; readonly look_ups: number; readonly undos: number }[];
+}

@@ -2,7 +2,7 @@
 // failed as data.
 
 import { call, Problem, Unreachable } from "../shared/api.js";
-import type { Category, Device, Event, Gate, Issued, List, Listed, Me, Pairing, Printed, Ticket, Venue } from "./answers.js";
+import type { Category, Device, Event, Gate, Issued, List, Listed, Me, Pairing, Printed, Report, Ticket, Venue } from "./answers.js";
 import type { Kept } from "./numbering.js";
 import type { Trouble } from "./state.js";
 
@@ -45,6 +45,13 @@ export const addCategory = (id: string, body: object, key: string) => post<Categ
 export const tickets = (id: string, search: { readonly q?: string; readonly status?: string; readonly cursor?: string }, signal?: AbortSignal) =>
   get<List<Listed>>(`/v1/events/${id}/tickets?${query({ q: search.q ?? "", status: search.status ?? "", cursor: search.cursor ?? "" })}`, signal);
 export const issue = (id: string, body: object, key: string) => post<Issued>(`/v1/events/${id}/tickets`, body, key);
+export const report = (id: string, signal?: AbortSignal) => get<Report>(`/v1/events/${id}/report`, signal);
+
+/** The addresses of an event's files for a spreadsheet; the browser fetches them with the session that it has. */
+export const files = (id: string, language: string): Readonly<Record<"tickets" | "attempts", string>> => ({
+  tickets: `/v1/events/${id}/tickets.csv?${query({ flavour: "spreadsheet", lang: language })}`,
+  attempts: `/v1/events/${id}/attempts.csv?${query({ flavour: "spreadsheet", lang: language })}`,
+});
 export const reserveNumber = (event: string) => post<Kept>(`/v1/events/${event}/numbers`, undefined);
 export const renewNumber = (lease: string) => post<Kept>(`/v1/number-leases/${lease}/renew`, undefined);
 

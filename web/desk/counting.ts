@@ -1,66 +1,30 @@
-// Keeps the counts of an event's page: adds the pages of the list up one after
-// the other, and again from time to time while the page is looked at. There is
-// one list and no second truth.
+// Keeps what an event's pages count up to date while they are looked at. The
+// server counts, all in one moment, so that no two figures disagree.
 
 import * as calls from "./calls.js";
-import type { EventState } from "./state.js";
-import { add, mostPages, nothing, type Tally } from "./tally.js";
-import type { Listed } from "./answers.js";
-
-/** Counting again takes at most this many pages, so that a large house does not count all evening. */
-const cheapPages = 3;
+import type { Listed, Report } from "./answers.js";
+import type { Trouble } from "./state.js";
 
 /** Milliseconds between two counts. */
 const again = 15_000;
 
-export interface Counted {
-  readonly tally: Tally;
-  /** The first page, when it was read anew. */
-  readonly first?: { readonly items: readonly Listed[]; readonly next: string };
-}
+/** A new count, with the first page of the tickets where it is looked at; or why there is none. */
+export type Counted =
+  | { readonly report: Report; readonly first?: { readonly items: readonly Listed[]; readonly next: string } }
+  | { readonly trouble: Trouble };
 
-/**
- * Counts on from the first page that the state has, then anew while it is
- * cheap; ends with the signal. A page that cannot be had is asked for again
- * after a while: until then the counts shown are the last ones.
- */
-export async function keepCounting(state: EventState, signal: AbortSignal, show: (counted: Counted) => void): Promise<void> {
-  const id = state.event.event;
-  let pages = await walk(id, { tally: state.tally, next: state.listing.next, pages: 1 }, signal, (tally) => show({ tally }));
-  while (!signal.aborted && pages <= cheapPages) {
+/** Counts again and again until the signal, but not while nobody looks. What cannot be had is asked for again; until then the last count stays. */
+export async function keepCounting(event: string, withTickets: boolean, signal: AbortSignal, show: (counted: Counted) => void): Promise<void> {
+  while (!signal.aborted) {
     await pause(again, signal);
     if (signal.aborted || document.hidden) continue;
     try {
-      const first = await calls.tickets(id, {}, signal);
-      let tally = add(nothing, first.items, first.next, 1);
-      pages = await walk(id, { tally, next: first.next, pages: 1 }, signal, (next) => (tally = next));
-      if (!signal.aborted) show({ tally, first });
-    } catch {
-      // The next turn asks again.
+      const [report, first] = await Promise.all([calls.report(event, signal), withTickets ? calls.tickets(event, {}, signal) : undefined]);
+      if (!signal.aborted) show({ report, ...(first && { first: { items: first.items, next: first.next } }) });
+    } catch (error) {
+      if (!signal.aborted) show({ trouble: calls.troubleOf(error) });
     }
   }
-}
-
-async function walk(
-  id: string,
-  from: { readonly tally: Tally; readonly next: string; readonly pages: number },
-  signal: AbortSignal,
-  step: (tally: Tally) => void,
-): Promise<number> {
-  let { tally, next, pages } = from;
-  while (next !== "" && pages < mostPages && !signal.aborted) {
-    const page = await calls.tickets(id, { cursor: next }, signal).catch(() => undefined);
-    if (signal.aborted) return pages;
-    if (page === undefined) {
-      await pause(again, signal);
-      continue;
-    }
-    pages++;
-    next = page.next;
-    tally = add(tally, page.items, next, pages);
-    step(tally);
-  }
-  return pages;
 }
 
 /** Waits so many milliseconds, or until the signal. */

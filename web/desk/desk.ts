@@ -108,7 +108,7 @@ export class Desk implements Acts {
       if (mine.signal.aborted) return;
       if ("house" in state && state.house !== undefined) this.#house = state.house;
       this.show(this.#drafted(state));
-      if (state.kind === "event") this.#count(state, mine.signal);
+      if (state.kind === "event" || state.kind === "report") this.#count(state, mine.signal);
     } catch (error) {
       if (!mine.signal.aborted) this.fail(error);
     }
@@ -276,13 +276,18 @@ export class Desk implements Acts {
     }
   }
 
-  #count(state: Extract<State, { kind: "event" }>, signal: AbortSignal): void {
-    void keepCounting(state, signal, ({ tally, first }) => {
+  #count({ kind, event }: Extract<State, { kind: "event" | "report" }>, signal: AbortSignal): void {
+    void keepCounting(event.event, kind === "event", signal, (counted) => {
       const now = this.#state;
-      if (signal.aborted || now.kind !== "event") return;
+      if (signal.aborted) return;
+      if (now.kind === "report") {
+        const { trouble: _, ...bare } = now;
+        return this.show("report" in counted ? { ...bare, report: counted.report } : { ...bare, trouble: counted.trouble });
+      }
+      if (now.kind !== "event" || !("report" in counted)) return;
       // The list follows too, as long as it is the plain first page.
       const plain = now.listing.q === "" && now.listing.status === "" && now.listing.items.length <= 100 && !now.listing.busy;
-      this.show({ ...now, tally, ...(first && plain && { listing: { ...now.listing, ...first } }) });
+      this.show({ ...now, report: counted.report, ...(counted.first && plain && { listing: { ...now.listing, ...counted.first } }) });
     });
   }
 

@@ -12,6 +12,7 @@ import { view } from "./view.js";
 function subject(state: State): string {
   switch (state.kind) {
     case "event":
+    case "report":
     case "issue":
       return `${state.kind} ${state.event.event}`;
     case "ticket":
@@ -149,6 +150,10 @@ function alike(a: Node, b: Node): boolean {
 }
 
 function syncAttributes(old: Element, fresh: Element): void {
-  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name } of [...old.attributes]) {
+    // What was folded out stays so: the browser notes it in an attribute of its own.
+    const own = name === "open" && old.nodeName === "DETAILS";
+    if (!own && !fresh.hasAttribute(name)) old.removeAttribute(name);
+  }
   for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
 }

@@ -5,7 +5,6 @@ import * as calls from "./calls.js";
 import type { Category, Me, Venue } from "./answers.js";
 import type { Route } from "./route.js";
 import { everywhere, form, mayWork, type House, type Open, type State } from "./state.js";
-import { add, nothing } from "./tally.js";
 import { dayIn } from "./when.js";
 
 const remembered = "portillon.desk.venue";
@@ -95,7 +94,8 @@ async function loadThing(route: Extract<Route, { id: string }>, house: Open): Pr
   if (route.kind === "issue") {
     return { kind: "issue", house: own, event, categories, forms: { issue: form(firstOrder(categories)) } };
   }
-  const [gates, { items, next }] = await Promise.all([calls.gates(event.venue), calls.tickets(route.id, {})]);
+  if (route.kind === "report") return { kind: "report", house: own, event, report: await calls.report(route.id), forms: {} };
+  const [gates, { items, next }, report] = await Promise.all([calls.gates(event.venue), calls.tickets(route.id, {}), calls.report(route.id)]);
   return {
     kind: "event",
     house: own,
@@ -103,7 +103,7 @@ async function loadThing(route: Extract<Route, { id: string }>, house: Open): Pr
     gates,
     categories,
     listing: { items, next, q: "", status: "", busy: false },
-    tally: add(nothing, items, next, 1),
+    report,
     forms: { search: form({ q: "", status: "" }), ...(categories.length === 0 && { category: form({ admits: "1" }) }) },
   };
 }

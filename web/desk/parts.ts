@@ -149,6 +149,19 @@ export function facts(...pairs: readonly (readonly [string, Child] | false)[]): 
   return h("dl", { class: "facts" }, ...shown.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
 }
 
+export interface Count {
+  readonly name: string;
+  readonly label: Key;
+  readonly value: number;
+}
+
+/** A row of large figures. */
+export function counted(p: Phrases, ...counts: readonly (Count | false)[]): HTMLElement {
+  const shown = counts.filter((count): count is Count => count !== false);
+  const all = shown.map(({ name, label, value }) => h("div", { "data-count": name }, h("dt", {}, p.say(label)), h("dd", { class: "number" }, p.number(value))));
+  return h("div", { class: "counts" }, h("dl", {}, ...all));
+}
+
 /** A link to hand over: as a code to scan, as text, as something to copy. */
 export function handed(p: Phrases, { text, picture }: Handed, alt: string): HTMLElement {
   const image = picture === undefined ? h("div", { class: "qr", "aria-hidden": "true" }) : h("img", { class: "qr", src: picture, alt });

@@ -11,6 +11,7 @@ test("every address leads back to its own view", () => {
     { kind: "new_event" },
     { kind: "event", id },
     { kind: "issue", id },
+    { kind: "report", id },
     { kind: "ticket", id },
     { kind: "venues" },
     { kind: "gates" },

@@ -6,6 +6,7 @@ export type Route =
   | { readonly kind: "new_event" }
   | { readonly kind: "event"; readonly id: string }
   | { readonly kind: "issue"; readonly id: string }
+  | { readonly kind: "report"; readonly id: string }
   | { readonly kind: "ticket"; readonly id: string }
   | { readonly kind: "venues" }
   | { readonly kind: "gates" }
@@ -22,8 +23,8 @@ export function parse(fragment: string): Route {
   const simple = plain.find((kind) => kind === path);
   if (simple !== undefined) return { kind: simple };
   if (path === "event/new") return { kind: "new_event" };
-  const issue = new RegExp(`^event/${id}/issue$`).exec(path)?.[1];
-  if (issue !== undefined) return { kind: "issue", id: issue };
+  const room = new RegExp(`^event/${id}/(issue|report)$`).exec(path);
+  if (room?.[1] !== undefined) return { kind: room[2] === "issue" ? "issue" : "report", id: room[1] };
   const thing = new RegExp(`^(event|ticket)/${id}$`).exec(path);
   if (thing?.[2] !== undefined) return { kind: thing[1] === "event" ? "event" : "ticket", id: thing[2] };
   return { kind: "events", past: path === "past" };
@@ -39,7 +40,8 @@ export function format(route: Route): string {
     case "event":
       return `#/event/${route.id}`;
     case "issue":
-      return `#/event/${route.id}/issue`;
+    case "report":
+      return `#/event/${route.id}/${route.kind}`;
     case "ticket":
       return `#/ticket/${route.id}`;
     default:

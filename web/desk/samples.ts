@@ -2,10 +2,9 @@
 // looking at. None of it is in the product's bundle.
 
 import encodeQR from "qr";
-import type { Admission, Category, Event, Listed, Me, Pairing, Status, Ticket, Venue } from "./answers.js";
+import type { Admission, Category, Event, Listed, Me, Pairing, Report, Status, Ticket, Venue } from "./answers.js";
 import { missing } from "./orders.js";
-import { form, opened, withForm, type DevicesState, type EventState, type IssueState, type Open, type State, type TicketState, type Trouble } from "./state.js";
-import { add, nothing } from "./tally.js";
+import { form, opened, withForm, type DevicesState, type EventState, type IssueState, type Open, type ReportState, type State, type TicketState, type Trouble } from "./state.js";
 
 const me: Me = { name: "Alena Dvořáková", email: "alena@aurora.example", has_password: false, has_pin: true, grants: [{ role: "admin" }] };
 const venue: Venue = { venue: "v1", name: "Kino Aurora", time_zone: "Europe/Prague" };
@@ -111,14 +110,44 @@ const { pairing: _, ...devices } = pairing({});
 
 const policy = { "policy.freshness": "assisted", "policy.rescan": "show_time", "policy.rescan_window_s": "5", "policy.show_names": "yes", claim_from: "days" };
 const newEvent: State = { kind: "new_event", house, forms: { event: form({ date: "2026-11-30", doors_open_at: "19:00", starts_at: "19:30", ends_at: "22:00", ...policy }) } };
+const over = (most: number, turn = 0) => Array.from({ length: 28 }, (_, at) => Math.max(0, Math.round(most * Math.exp(-(((at - 6 - turn) / 4) ** 2)))));
+const answered = (reason: string, kind: Report["reasons"][number]["class"], over_time: readonly number[]) => ({ reason, class: kind, attempts: over_time.reduce((sum, one) => sum + one, 0), over_time });
+const report: Report = {
+  at: "2026-11-30T18:41:20Z",
+  from: event.doors_open_at,
+  to: event.ends_at,
+  step_s: 300,
+  tickets: { issued: 812, active: 240, used: 561, held: 4, revoked: 7, phone: 640, paper: 92 },
+  entries: 1288,
+  inside: 1203,
+  attempts: { answered: 702, admitted: 575, refused: 127 },
+  reasons: [
+    answered("admitted", "admit", over(86)),
+    answered("stale_nonce", "again", over(14, 1)),
+    answered("already_used", "ask", over(6, 4)),
+    answered("wrong_gate", "ask", over(3, 2)),
+    answered("moved", "refuse", over(1, 8)),
+  ],
+  unattributed: [answered("not_a_ticket", "again", over(3)), answered("malformed", "again", over(1))],
+  gates: [
+    { gate: "g2", gate_name: "Balcony", admitted: 215, refused: 41, people_in: 488, people_out: 33 },
+    { gate: "g1", gate_name: "Main entrance", admitted: 360, refused: 86, people_in: 833, people_out: 0 },
+  ],
+  people: [
+    { person: "p1", person_name: "Karel Novák", admitted: 215, refused: 41, overrides: 3, look_ups: 1, undos: 1 },
+    { person: "p2", person_name: "Petra Dvořáková-Vondráčková", admitted: 360, refused: 86, overrides: 0, look_ups: 0, undos: 0 },
+  ],
+};
+const quiet: Report = { ...report, entries: 0, inside: 0, tickets: { ...report.tickets, active: 0, issued: 0, used: 0, held: 0, revoked: 0, phone: 0, paper: 0 }, attempts: { answered: 0, admitted: 0, refused: 0 }, reasons: [], unattributed: [], gates: [], people: [] };
 const listing = { items, next: "more", q: "", status: "", busy: false };
-const showing: EventState = { kind: "event", house, event, gates, categories, listing, tally: add(nothing, items, "", 1), forms: { search: form() } };
+const showing: EventState = { kind: "event", house, event, gates, categories, listing, report, forms: { search: form() } };
 const blank: EventState = {
   ...opened(showing, "category", { admits: "1" }),
   categories: [],
   listing: { ...listing, items: [], next: "" },
-  tally: add(nothing, [], "", 1),
+  report: quiet,
 };
+const reporting: ReportState = { kind: "report", house, event, report, forms: {} };
 const issuing: IssueState = { kind: "issue", house, event, categories, kept: { lease: "l", number: 128 }, forms: { issue: form({ category: "c1", count: "1" }) } };
 const stub: TicketState = { kind: "ticket", house, ticket, event, forms: {} };
 const valid: TicketState = { ...stub, ticket: { ...ticket, status: "active", entries: 0, inside: 0, admissions: [] }, category: categories[0]! };
@@ -159,8 +188,11 @@ export const samples: Readonly<Record<string, State>> = {
   event: showing,
   event_blank: blank,
   event_nothing_found: { ...showing, listing: { ...listing, items: [], next: "", q: "zzz" }, forms: { search: form({ q: "zzz" }) } },
-  event_counting: { ...showing, tally: add(nothing, items, "more", 1), listing: { ...listing, busy: true, trouble: trouble("unreachable") } },
+  event_searching: { ...showing, listing: { ...listing, busy: true, trouble: trouble("unreachable") } },
   event_category: withForm(opened(showing, "category", { name: "Standard", admits: "0" }), "category", { trouble: fields(["admits", "out_of_range"], ["gates", "unknown"]) }),
+  report: reporting,
+  report_empty: { ...reporting, report: quiet },
+  report_old: { ...reporting, trouble: trouble("unreachable") },
   issue: issuing,
   issue_coming: { kind: "issue", house, event, categories, forms: issuing.forms },
   issue_moved: { ...issuing, kept: { lease: "l", number: 131, was: 128 } },

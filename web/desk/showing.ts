@@ -1,7 +1,7 @@
 // The view of one event: how it stands, its categories, its tickets.
 
 import { h } from "../shared/dom.js";
-import { badge, button, check, empty, field, formOf, heading, link, notice, select, table, type FormParts } from "./parts.js";
+import { badge, button, check, counted, empty, field, formOf, heading, link, notice, select, table, type FormParts } from "./parts.js";
 import type { Phrases } from "./phrases.js";
 import { format } from "./route.js";
 import type { EventState } from "./state.js";
@@ -9,35 +9,27 @@ import type { EventState } from "./state.js";
 export function showing(state: EventState, p: Phrases): readonly Node[] {
   const { event, categories } = state;
   const when = [p.day(event.doors_open_at, event.time_zone), p.hours(event)].join(" · ");
+  const doors = link(p.say("desk.to_report"), format({ kind: "report", id: event.event }));
   const issue = categories.length > 0 && link(p.say("desk.issue"), format({ kind: "issue", id: event.event }), "button main");
   return [
     h("p", { class: "back" }, link(p.say("desk.to_events"), "#/")),
-    h("div", { class: "bar" }, heading(event.name, h("p", { class: "over" }, [event.venue_name, event.screen].filter((word) => word !== "").join(" · "))), issue),
+    h("div", { class: "bar" }, heading(event.name, h("p", { class: "over" }, [event.venue_name, event.screen].filter((word) => word !== "").join(" · "))), h("div", { class: "buttons" }, doors, issue)),
     h("p", { class: "large" }, when),
     counts(state, p),
     h("div", { class: "two" }, tickets(state, p), h("div", {}, category(state, p), policy(state, p))),
   ];
 }
 
-function counts({ tally }: EventState, p: Phrases): HTMLElement {
-  const one = (key: "desk.count_issued" | "desk.count_phone" | "desk.count_paper" | "desk.count_inside" | "desk.count_held" | "desk.count_revoked", value: number, name: string) =>
-    h("div", { "data-count": name }, h("dt", {}, p.say(key)), h("dd", { class: "number" }, p.number(value)));
-  const all = tally.issued + tally.revoked;
-  const note = tally.whole ? "" : p.say(tally.stopped ? "desk.counts_stopped" : "desk.counting", { count: all });
-  return h(
-    "div",
-    { class: "counts" },
-    h(
-      "dl",
-      {},
-      one("desk.count_issued", tally.issued, "issued"),
-      one("desk.count_phone", tally.phone, "phone"),
-      one("desk.count_paper", tally.paper, "paper"),
-      one("desk.count_inside", tally.inside, "inside"),
-      tally.held > 0 && one("desk.count_held", tally.held, "held"),
-      tally.revoked > 0 && one("desk.count_revoked", tally.revoked, "revoked"),
-    ),
-    h("p", { class: "soft" }, note),
+function counts({ report }: EventState, p: Phrases): HTMLElement {
+  const { issued, phone, paper, held, revoked } = report.tickets;
+  return counted(
+    p,
+    { name: "issued", label: "desk.count_issued", value: issued - revoked },
+    { name: "phone", label: "desk.count_phone", value: phone },
+    { name: "paper", label: "desk.count_paper", value: paper },
+    { name: "inside", label: "desk.count_inside", value: report.inside },
+    held > 0 && { name: "held", label: "desk.count_held", value: held },
+    revoked > 0 && { name: "revoked", label: "desk.count_revoked", value: revoked },
   );
 }
 

@@ -1,9 +1,8 @@
 // Everything that the desk can show, as data. A drawing takes nothing else, so
 // that each state can be looked at without a server.
 
-import type { Category, Device, Event, Gate, Issued, Listed, Me, Pairing, Ticket, Venue } from "./answers.js";
+import type { Category, Device, Event, Gate, Issued, Listed, Me, Pairing, Report, Ticket, Venue } from "./answers.js";
 import type { Kept } from "./numbering.js";
-import type { Tally } from "./tally.js";
 
 /** A refusal or a silence of the server. */
 export interface Trouble {
@@ -76,6 +75,7 @@ export type State =
   | (Bare & { readonly kind: "events"; readonly house: Open; readonly events: readonly Event[]; readonly next: string; readonly past: boolean; readonly now: Date })
   | (Bare & { readonly kind: "new_event"; readonly house: Open })
   | EventState
+  | ReportState
   | IssueState
   | TicketState;
 
@@ -105,7 +105,16 @@ export interface EventState extends Bare {
   readonly gates: readonly Gate[];
   readonly categories: readonly Category[];
   readonly listing: Listing;
-  readonly tally: Tally;
+  readonly report: Report;
+}
+
+export interface ReportState extends Bare {
+  readonly kind: "report";
+  readonly house: Open;
+  readonly event: Event;
+  readonly report: Report;
+  /** Why the report is not of this moment. */
+  readonly trouble?: Trouble;
 }
 
 export interface TicketState extends Bare {

@@ -5,6 +5,7 @@ import { issuing } from "./issuing.js";
 import type { Phrases } from "./phrases.js";
 import * as premises from "./premises.js";
 import * as programme from "./programme.js";
+import { reporting } from "./reporting.js";
 import { showing } from "./showing.js";
 import type { State } from "./state.js";
 import { stub } from "./stub.js";
@@ -38,6 +39,8 @@ export function view(state: State, p: Phrases): readonly Node[] {
       return programme.newEvent(state, p);
     case "event":
       return showing(state, p);
+    case "report":
+      return reporting(state, p);
     case "issue":
       return issuing(state, p);
     case "ticket":
