@@ -9,7 +9,7 @@ import { phoneInput, print, printGateCode, printPacked, printText, type Code } f
 import { importPublicKey, publicJWK, signClaim, signNonce, signSession, signTime, signTransfer, thumbprint, verifyPaper, verifyPhone } from "./keys.js";
 import { parse, parseGateCode, refused } from "./parse.js";
 import { claimInput, paperInput, sessionInput, transferInput } from "./templates.js";
-import { oneTimeCode, step } from "./totp.js";
+import { oneTimeCode, oneTimeKey, step } from "./totp.js";
 
 interface Signed { name: string; key: string; event: string; ticket: string; generation: number; signing_input: string; signature: string }
 
@@ -113,8 +113,18 @@ test("one-time codes are right for their step and their pattern prints back", as
     const code = parsed(vector.code);
     assert.deepEqual(code, { kind: "totp", ticket: vector.ticket, generation: vector.generation, issued_at: vector.issued_at, otp: vector.otp });
     assert.equal(step(vector.issued_at), vector.step);
-    assert.equal(await oneTimeCode(Uint8Array.from(Buffer.from(vector.secret_hex, "hex")), vector.step), vector.otp);
+    assert.equal(await oneTimeCode(await oneTimeKey(Uint8Array.from(Buffer.from(vector.secret_hex, "hex"))), vector.step), vector.otp);
   }
+});
+
+test("one-time codes are those of RFC 6238, appendix B", async () => {
+  const key = await oneTimeKey(Uint8Array.from(Buffer.from("12345678901234567890")));
+  // The RFC's steps are of 30 seconds; its counters are what counts here.
+  const codes = [[0x1, "94287082"], [0x23523ec, "07081804"], [0x23523ed, "14050471"], [0x273ef07, "89005924"], [0x3f940aa, "69279037"], [0x27bc86aa, "65353130"]] as const;
+  for (const [at, code] of codes) assert.equal(await oneTimeCode(key, at), code);
+  assert.equal(key.extractable, false);
+  await assert.rejects(oneTimeKey(new Uint8Array(15)), RangeError);
+  await assert.rejects(oneTimeCode(key, -1), RangeError);
 });
 
 test("gate codes parse and print", () => {

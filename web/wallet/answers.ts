@@ -93,6 +93,11 @@ export interface ShortCode {
   readonly server_time: string;
 }
 
+/** The secret of one claim's one-time codes, in base32 (RFC 4648, section 6). */
+export interface OneTime {
+  readonly secret: string;
+}
+
 /** News of one ticket, from the stream. */
 export interface News {
   readonly ticket: string;
@@ -124,5 +129,6 @@ export const api = {
   session: (tickets: readonly SessionProof[]) => call<Standings>("POST", "/v1/wallet/session", { tickets }),
   standings: () => call<Standings>("GET", "/v1/wallet", undefined, { timeout: 8_000 }),
   short: (proof: string) => call<ShortCode>("POST", "/v1/wallet/short", { proof }, { timeout: 8_000 }),
+  oneTime: (proof: SessionProof) => call<OneTime>("POST", "/v1/wallet/totp", proof, { timeout: 8_000 }),
   nonces: () => call<Nonces>("GET", "/v1/wallet/nonce", undefined, { timeout: 5_000 }),
 };

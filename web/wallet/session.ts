@@ -3,19 +3,21 @@
 
 import { fromB64u } from "../proof/bytes.js";
 import { signSession } from "../proof/keys.js";
-import { api, atOnce, type Standings } from "./answers.js";
+import { api, atOnce, type SessionProof, type Standings } from "./answers.js";
 import type { Held } from "./store.js";
 
 /** Opens a session for the tickets whose events are not over; undefined when there is none. Rejects as the calls do. */
 export async function openSession(held: readonly Held[], now: number): Promise<Standings | undefined> {
   const wanted = toFollow(held, now).slice(0, atOnce);
   if (wanted.length === 0) return undefined;
+  return api.session(await prove(wanted));
+}
+
+/** Signs a fresh challenge with the keys of these tickets. Rejects as the call does. */
+export async function prove(held: readonly Held[]): Promise<readonly SessionProof[]> {
   const challenge = fromB64u((await api.challenge()).challenge, 32);
   if (challenge === undefined) throw new Error("the challenge is not 32 bytes");
-  const proofs = await Promise.all(
-    wanted.map(async ({ ticket, generation, key }) => ({ ticket, generation, proof: await signSession(key, challenge, ticket) })),
-  );
-  return api.session(proofs);
+  return Promise.all(held.map(async ({ ticket, generation, key }) => ({ ticket, generation, proof: await signSession(key, challenge, ticket) })));
 }
 
 /** The tickets that there may be news of. */

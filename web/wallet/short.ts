@@ -30,9 +30,10 @@ export function heard(answer: ShortCode, now: number): Asked | undefined {
   return /^\d{6}$/.test(answer.code) && until > now ? { kind: "shown", code: answer.code, until } : undefined;
 }
 
-/** For the eye: three and three. */
+/** For the eye: two halves. */
 export function grouped(code: string): string {
-  return `${code.slice(0, 3)} ${code.slice(3)}`;
+  const half = code.length / 2;
+  return `${code.slice(0, half)} ${code.slice(half)}`;
 }
 
 /** For the ear: digit by digit. */

@@ -26,16 +26,28 @@ export class ShortView {
     const short = face.kind === "code" ? face.short : undefined;
     const told = short !== undefined && short.kind !== "offered";
     const offered = short?.kind === "offered" || (short?.kind === "failed" && face.kind === "code" && face.source === "pushed");
+    this.element.setAttribute("aria-label", this.#words.say(short?.kind === "own" ? "wallet.own_label" : "wallet.short_label"));
     if (told) this.#tell(short);
     this.#swap(told, offered);
   }
 
   #tell(short: Exclude<Short, { kind: "offered" }>): void {
-    const code = short.kind === "shown" ? short.code : "";
+    const code = short.kind === "shown" || short.kind === "own" ? short.code : "";
     this.#digits.hidden = code === "";
     text(this.#seen, grouped(code));
     text(this.#spelled, spelled(code));
-    text(this.#text, short.kind === "shown" ? `${this.#words.say("wallet.short_how")} ${this.#words.say("wallet.short_left", { count: short.left })}` : this.#words.short(short));
+    text(this.#text, this.#explained(short));
+  }
+
+  #explained(short: Exclude<Short, { kind: "offered" }>): string {
+    switch (short.kind) {
+      case "shown":
+        return `${this.#words.say("wallet.short_how")} ${this.#words.say("wallet.short_left", { count: short.left })}`;
+      case "own":
+        return `${this.#words.short(short)} ${this.#words.say("wallet.own_left", { count: short.left })}`;
+      default:
+        return this.#words.short(short);
+    }
   }
 
   /** What comes into view takes over the focus of what goes, so that a keyboard keeps its place. */

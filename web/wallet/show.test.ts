@@ -1,7 +1,9 @@
 import { test, type TestContext } from "node:test";
 import assert from "node:assert/strict";
 import { b64u } from "../proof/bytes.js";
+import { base32 } from "../proof/code.js";
 import { newKeyPair } from "../proof/keys.js";
+import { oneTimeCode, oneTimeKey, step } from "../proof/totp.js";
 import { parse } from "../proof/parse.js";
 import type { News, Nonces, Standing, Standings, VenueNonce } from "./answers.js";
 import { Clock } from "./clock.js";
@@ -20,6 +22,8 @@ interface World {
   standings: Standing[];
   /** The server's answers to questions for a short code, in their order; then there is none. */
   readonly shorts: Answers;
+  /** The server's answer to the question for the secret of one-time codes; undefined: there is no network. */
+  oneTime: { readonly status: number; readonly body: unknown } | undefined;
   /** The proofs that short codes were asked for with. */
   readonly proofs: string[];
   /** The nonce of now, if the server is asked. */
@@ -77,9 +81,10 @@ async function phone(t: TestContext, changes: readonly Partial<Held>[], now = du
     show,
     kept,
     shorts: [],
+    oneTime: undefined,
     proofs: [],
     nonce: undefined,
-    standings: tickets.map(({ key: _key, link: _link, ...ticket }) => ticket),
+    standings: tickets.map(({ key: _key, link: _link, oneTime: _oneTime, ...ticket }) => ticket),
     state() {
       const state = show.state();
       assert.ok(state !== undefined);
@@ -111,6 +116,8 @@ async function phone(t: TestContext, changes: readonly Partial<Held>[], now = du
       const short = w.shorts.shift();
       return short === undefined ? Promise.reject(new TypeError("no network")) : answered(short.body, short.status);
     }
+    if (path === "/v1/wallet/challenge" && w.oneTime !== undefined) return answered({ challenge: b64u(new Uint8Array(32)) });
+    if (path === "/v1/wallet/totp" && w.oneTime !== undefined) return answered(w.oneTime.body, w.oneTime.status);
     if (path === "/v1/wallet/nonce" && w.nonce !== undefined) {
       const nonces: Nonces = { venues: [w.nonce], server_time: new Date(time.server).toISOString() };
       return answered(nonces);
@@ -259,9 +266,9 @@ test("a guest whose phone has the wrong time may have the code before", async (t
   await w.code("timed");
 });
 
-test("neither key nor link are part of what is drawn", async (t) => {
-  const w = await phone(t, [{ link: "secret" }]);
-  assert.ok(!("key" in w.state().ticket) && !("link" in w.state().ticket));
+test("neither keys nor link are part of what is drawn", async (t) => {
+  const w = await phone(t, [{ link: "secret", oneTime: await oneTimeKey(new Uint8Array(20)) }]);
+  assert.deepEqual(["key", "link", "oneTime"].filter((name) => name in w.state().ticket), []);
 });
 
 const digits = (now: number, code = "482913") => ({ status: 201, body: { code, server_time: new Date(now).toISOString(), expires_at: new Date(now + 60_000).toISOString() } });
@@ -284,9 +291,11 @@ async function live(t: TestContext, changes: readonly Partial<Held>[]): Promise<
 
 test("a short code is offered while the code is live and at no other time", async (t) => {
   const w = await phone(t, [{}]);
+  w.show.doubt(); // without network, and with nothing to make digits from
   await w.code("timed");
   assert.equal(short(w), undefined);
-  w.show.venue(issued(during), new Date(during).toISOString());
+  w.show.reachable(true);
+  w.show.venue(issued(w.state().now), new Date(w.state().now).toISOString());
   await w.code("pushed");
   assert.deepEqual(short(w), { kind: "offered" });
   w.show.answer("BBBBBBBBBBBBBBBBBBBBBA", 60);
@@ -304,6 +313,7 @@ test("the digits of a short code count their seconds down and make room for the 
   await w.pass(10_000);
   assert.deepEqual(short(w), { kind: "shown", code: "482913", left: 50 });
   await w.pass(50_000);
+  w.show.doubt();
   await w.code("timed"); // the nonce is too old by now to offer another
   assert.equal(short(w), undefined);
   w.show.venue({ ...issued(w.state().now), nonce: "CCCCCCCCCCCCCCCCCCCCCA" }, new Date(w.state().now).toISOString());
@@ -367,4 +377,84 @@ test("digits belong to one ticket and end with its admission", async (t) => {
   await w.pass(6000);
   await w.code("pushed");
   assert.deepEqual(short(w), { kind: "offered" });
+});
+
+// Digits that the phone makes by itself, of RFC 6238's own secret.
+
+const secret = Uint8Array.from(Buffer.from("12345678901234567890"));
+const given = { status: 200, body: { secret: base32(secret) } };
+const notForEvent = { status: 409, body: { code: "totp.not_for_event" } };
+
+/** The digits that are right at a time, in milliseconds. */
+async function right(now: number): Promise<string> {
+  return oneTimeCode(await oneTimeKey(secret), step(now / 1000));
+}
+
+/** The digits on the card, once they are those of this moment. */
+async function own(w: World): Promise<Extract<Short, { kind: "own" }>> {
+  const code = await right(w.state().now);
+  await until(() => {
+    const now = short(w);
+    return now?.kind === "own" && now.code === code;
+  });
+  return short(w) as Extract<Short, { kind: "own" }>;
+}
+
+test("who asked for digits while there was network has some when there is none, new ones at each step", async (t) => {
+  const w = await live(t, [{}]);
+  w.oneTime = given;
+  w.shorts.push(digits(w.state().now));
+  await w.show.shortCode();
+  await until(() => w.kept.some(([ticket]) => ticket?.oneTime !== undefined));
+  assert.equal(w.kept.at(-1)?.[0]?.oneTime?.extractable, false);
+  w.oneTime = undefined;
+  w.show.doubt();
+  await w.pass(70_000);
+  await w.code("timed");
+  assert.deepEqual(short(w), { kind: "offered" });
+  await w.show.shortCode();
+  const first = await own(w);
+  assert.equal(first.number, 1);
+  assert.ok(first.left >= 1 && first.left <= 15);
+  await w.pass(first.left * 1000);
+  assert.notEqual((await own(w)).code, first.code);
+  await w.pass(60_000);
+  assert.deepEqual(short(w), { kind: "offered" });
+});
+
+test("before the gate opens digits are had by asking, and who has no network and never asked is offered none", async (t) => {
+  const w = await phone(t, [{}]);
+  await w.code("timed");
+  assert.deepEqual(short(w), { kind: "offered" });
+  w.oneTime = { status: 503, body: { code: "server.busy" } };
+  await w.show.shortCode();
+  assert.deepEqual(short(w), { kind: "failed" });
+  w.oneTime = given;
+  await w.pass(10_000);
+  await w.show.shortCode();
+  await own(w);
+});
+
+test("an event that takes no such digits says so once and is not asked again at every press", async (t) => {
+  const w = await phone(t, [{}]);
+  w.oneTime = notForEvent;
+  await w.code("timed");
+  await w.show.shortCode();
+  assert.deepEqual(short(w), { kind: "refused" });
+  await w.pass(60_000);
+  assert.deepEqual(short(w), { kind: "refused" });
+});
+
+test("a claim that came in the place of another has a secret of its own", async (t) => {
+  const w = await phone(t, [{}]);
+  w.oneTime = given;
+  await w.code("timed");
+  await w.show.shortCode();
+  await own(w);
+  w.oneTime = undefined;
+  const [first] = w.kept.at(-1) ?? [];
+  assert.ok(first?.oneTime !== undefined);
+  const { oneTime: _old, ...again } = first;
+  w.show.take([{ ...again, generation: 2 }]);
+  assert.notEqual(short(w)?.kind, "own");
 });

@@ -7,6 +7,7 @@ import type { Clock } from "./clock.js";
 import { Follower, type Hears } from "./follow.js";
 import { choose, Feeds, gateLasts, left, type Fresh, type GateNonce } from "./freshness.js";
 import { Lapsing } from "./lapsing.js";
+import { Own } from "./own.js";
 import { codeOf, Rotation } from "./rotation.js";
 import { leavesOut, merge, openSession, toFollow } from "./session.js";
 import { Shorts } from "./short.js";
@@ -38,6 +39,7 @@ export class Show implements Hears {
   readonly #notices = new Lapsing<Notice>();
   readonly #early = new Set<string>();
   readonly #shorts: Shorts;
+  readonly #own: Own;
   #held: readonly Held[] = [];
   #at = 0;
   #gate: GateNonce | undefined;
@@ -53,6 +55,7 @@ export class Show implements Hears {
     this.#changed = changed;
     this.#rotation = new Rotation(() => clock.running(), () => this.#changed());
     this.#shorts = new Shorts(clock, () => this.#tick());
+    this.#own = new Own(clock, (ticket, oneTime) => this.#keepOneTime(ticket, oneTime), () => this.#tick());
   }
 
   get held(): readonly Held[] {
@@ -122,10 +125,18 @@ export class Show implements Hears {
     this.#tick();
   }
 
-  /** Asks for digits that stand for the live code of the ticket on top. */
+  /** Asks for digits that stand for the live code of the ticket on top; without one the phone makes some itself. */
   async shortCode(): Promise<void> {
     const top = this.#held[this.#at];
-    if (top !== undefined) await this.#shorts.ask(top.ticket, () => this.#live(top), () => this.#renew());
+    if (top === undefined) return;
+    if (this.#rotation.shown(top.ticket)?.fresh.kind !== "pushed") return this.#own.ask(top);
+    void this.#own.prepare(top); // for when there is no network
+    await this.#shorts.ask(top.ticket, () => this.#live(top), () => this.#renew());
+  }
+
+  #keepOneTime({ ticket, generation }: Held, oneTime: CryptoKey): void {
+    this.#held = this.#held.map((held) => (held.ticket === ticket && held.generation === generation ? { ...held, oneTime } : held));
+    void this.#store.keep(this.#held).catch(() => undefined);
   }
 
   /** The code over the venue's newest nonce, whatever the card shows. */
@@ -150,7 +161,7 @@ export class Show implements Hears {
   state(): TicketState | undefined {
     const top = this.#held[this.#at];
     if (top === undefined) return undefined;
-    const { key: _key, link: _link, ...ticket } = top;
+    const { key: _key, link: _link, oneTime: _oneTime, ...ticket } = top;
     return {
       kind: "tickets",
       ticket,
@@ -171,7 +182,7 @@ export class Show implements Hears {
     }
     if (kind !== "code") return { kind } as Face;
     const shown = this.#rotation.shown(top.ticket);
-    const short = this.#shorts.of(top.ticket, shown?.fresh.kind === "pushed");
+    const short = this.#shorts.of(top.ticket, shown?.fresh.kind === "pushed") ?? (shown?.fresh.kind === "timed" ? this.#own.of(top, this.#reachable) : undefined);
     if (shown === undefined) return { kind, source: undefined, why: undefined, symbol: undefined, left: 0, short };
     const { fresh, symbol } = shown;
     return { kind, source: fresh.kind, why: fresh.kind === "timed" ? fresh.why : undefined, symbol, left: left(fresh, now), short };
@@ -234,7 +245,7 @@ export class Show implements Hears {
     for (const [i, ticket] of this.#held.entries()) {
       const old = before[i];
       if (ticket.admitted !== undefined && old !== undefined && ticket.entries > old.entries) this.#welcome(ticket, ticket.admitted);
-      if (old !== undefined && ticket.entries !== old.entries) this.#shorts.forget(ticket.ticket);
+      if (old !== undefined && ticket.entries !== old.entries) this.#spent(ticket.ticket);
       if (ticket.state === "active" && ticket.entries === 0) this.#welcomes.delete(ticket.ticket);
     }
     if (JSON.stringify(before) !== JSON.stringify(this.#held)) void this.#store.keep(this.#held).catch(() => undefined);
@@ -259,7 +270,7 @@ export class Show implements Hears {
     switch (news.what) {
       case "admitted":
         this.#notices.delete(news.ticket);
-        this.#shorts.forget(news.ticket);
+        this.#spent(news.ticket);
         this.#change({ ...held, entries: held.entries + 1, ...(held.admits === 1 && { state: "used" }) });
         this.#welcome(held, { at: news.at ?? new Date(this.#clock.now()).toISOString(), gate: news.gate ?? "" });
         break;
@@ -279,6 +290,12 @@ export class Show implements Hears {
         break;
     }
     void this.#refresh();
+  }
+
+  /** The ticket was used: whatever digits there are may be spent. */
+  #spent(ticket: string): void {
+    this.#shorts.forget(ticket);
+    this.#own.forget(ticket);
   }
 
   #note(ticket: string, notice: Notice): void {

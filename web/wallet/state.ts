@@ -53,8 +53,11 @@ export type Face =
   | { readonly kind: "welcome"; readonly at: string; readonly gate: string; readonly remaining: number; readonly more: boolean }
   | { readonly kind: "used" | "held" | "revoked" | "moved" | "over" };
 
-/** Digits to be typed at the gate instead: to be had, on their way, not to be had, or here for so many more seconds. */
-export type Short = { readonly kind: "offered" | "asked" | "failed" } | { readonly kind: "shown"; readonly code: string; readonly left: number };
+/** Digits to be typed at the gate instead: to be had, on their way, not to be had (`refused`: this event takes none by the phone's time), here for so many more seconds, or made by the phone itself, with so many seconds to the next ones. */
+export type Short =
+  | { readonly kind: "offered" | "asked" | "failed" | "refused" }
+  | { readonly kind: "shown"; readonly code: string; readonly left: number }
+  | { readonly kind: "own"; readonly number: number; readonly code: string; readonly left: number };
 
 /** Something that happened to the ticket and matters a while. */
 export type Notice = { readonly kind: "wrong_gate"; readonly gates: readonly string[] } | { readonly kind: "undone" | "left" };

@@ -8,6 +8,8 @@ import type { Standing } from "./answers.js";
 export interface Held extends Standing {
   readonly key: CryptoKey;
   readonly link: string;
+  /** Makes one-time codes; there once the guest has asked for digits. */
+  readonly oneTime?: CryptoKey;
 }
 
 /** A key that was made for a ticket whose claim is not answered yet. */

@@ -119,8 +119,12 @@ export class Words {
         return this.say("wallet.short_coming");
       case "failed":
         return this.say("wallet.short_failed");
+      case "refused":
+        return this.say("wallet.own_refused");
       case "shown":
         return this.say("wallet.short_spoken", { digits: spelled(short.code) });
+      case "own": // the digits change; whoever wants to hear them goes there
+        return this.say("wallet.own_how", { number: String(short.number) });
     }
   }
 
