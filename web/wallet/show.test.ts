@@ -24,6 +24,8 @@ interface World {
   readonly shorts: Answers;
   /** The server's answer to the question for the secret of one-time codes; undefined: there is no network. */
   oneTime: { readonly status: number; readonly body: unknown } | undefined;
+  /** The server's time less the phone's, in milliseconds, which the phone does not know. */
+  ahead: number;
   /** The proofs that short codes were asked for with. */
   readonly proofs: string[];
   /** The nonce of now, if the server is asked. */
@@ -82,6 +84,7 @@ async function phone(t: TestContext, changes: readonly Partial<Held>[], now = du
     kept,
     shorts: [],
     oneTime: undefined,
+    ahead: 0,
     proofs: [],
     nonce: undefined,
     standings: tickets.map(({ key: _key, link: _link, oneTime: _oneTime, ...ticket }) => ticket),
@@ -116,14 +119,15 @@ async function phone(t: TestContext, changes: readonly Partial<Held>[], now = du
       const short = w.shorts.shift();
       return short === undefined ? Promise.reject(new TypeError("no network")) : answered(short.body, short.status);
     }
-    if (path === "/v1/wallet/challenge" && w.oneTime !== undefined) return answered({ challenge: b64u(new Uint8Array(32)) });
+    const serverTime = new Date(time.server + w.ahead).toISOString();
+    if (path === "/v1/wallet/challenge" && (w.oneTime !== undefined || w.ahead !== 0)) return answered({ challenge: b64u(new Uint8Array(32)), server_time: serverTime });
     if (path === "/v1/wallet/totp" && w.oneTime !== undefined) return answered(w.oneTime.body, w.oneTime.status);
     if (path === "/v1/wallet/nonce" && w.nonce !== undefined) {
       const nonces: Nonces = { venues: [w.nonce], server_time: new Date(time.server).toISOString() };
       return answered(nonces);
     }
     if (path !== "/v1/wallet") return new Promise<Response>(() => undefined); // nonces are told by the tests
-    const answer: Standings = { tickets: w.standings, server_time: new Date(time.server).toISOString() };
+    const answer: Standings = { tickets: w.standings, server_time: serverTime };
     return answered(answer);
   });
   t.after(() => show.pause());
@@ -263,6 +267,17 @@ test("before the doors open the card waits, and opens by itself", async (t) => {
 test("a guest whose phone has the wrong time may have the code before", async (t) => {
   const w = await phone(t, [{}], Date.parse(event.doors_open_at) - 3600_000);
   w.show.showEarly();
+  await w.code("timed");
+});
+
+test("a phone whose clock was set a day ahead since its last visit asks before it says that the event is over", async (t) => {
+  const w = await phone(t, [{}], during + 24 * 3600_000);
+  assert.equal(w.state().face.kind, "over");
+  w.ahead = -24 * 3600_000;
+  w.show.resume();
+  await settled();
+  assert.equal(w.state().face.kind, "code");
+  assert.equal(w.state().now, during);
   await w.code("timed");
 });
 

@@ -46,6 +46,7 @@ export class Show implements Hears {
   #reachable = true;
   #patientUntil = 0;
   #proved = false;
+  #told = false;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   /** `changed` is called whenever state() gives something else. */
@@ -78,6 +79,7 @@ export class Show implements Hears {
     this.#timer = setInterval(() => this.#tick(), 1000);
     setTimeout(() => this.#tick(), this.#patientUntil - this.#clock.running() + 5);
     if (toFollow(this.#held, this.#clock.now()).length > 0) this.#follower.start();
+    else if (!this.#told) void this.#askTime();
     this.#awake.touch();
     this.#tick();
   }
@@ -220,10 +222,27 @@ export class Show implements Hears {
   // What the server says.
 
   nonces(nonces: Nonces, sent: number): void {
-    this.#clock.learn(nonces.server_time, sent);
-    void this.#store.keepOffset(this.#clock.offset()).catch(() => undefined);
+    this.#learn(nonces.server_time, sent);
     this.#feeds.all(nonces.venues, this.#clock.now(), this.#clock.running());
     this.#patientUntil = 0;
+    this.#tick();
+  }
+
+  #learn(serverTime: string, sent: number): void {
+    this.#told = true;
+    this.#clock.learn(serverTime, sent);
+    void this.#store.keepOffset(this.#clock.offset()).catch(() => undefined);
+  }
+
+  /** By a clock that was set since the last visit every event may be over: the server knows. */
+  async #askTime(): Promise<void> {
+    const sent = this.#clock.running();
+    const answer = await api.challenge().catch(() => undefined);
+    if (answer === undefined) return; // without an answer it is asked when the page comes into view again
+    this.#learn(answer.server_time, sent);
+    if (this.#timer === undefined || toFollow(this.#held, this.#clock.now()).length === 0) return;
+    this.#at = firstOf(this.#held, this.#clock.now());
+    this.#follower.start();
     this.#tick();
   }
 
