@@ -29,7 +29,7 @@ function card(face: Face, more: Partial<TicketState> = {}): TicketState {
   return { kind: "tickets", ticket, position: 1, count: 1, face, notice: undefined, now, ...more };
 }
 
-const live: Face = { kind: "code", source: "pushed", why: undefined, symbol, left: 0.6, short: { kind: "offered" } };
+const live: Extract<Face, { kind: "code" }> = { kind: "code", source: "pushed", why: undefined, symbol, left: 0.6, short: { kind: "offered" } };
 const timed = (why: "offline" | "closed" | "silent", short?: Short): Face => ({ kind: "code", source: "timed", why, symbol, left: 0.3, short });
 const short = (it: Short, more: Partial<TicketState> = {}) => card({ ...live, short: it }, more);
 const digits: Short = { kind: "shown", code: "482913", left: 43 };
@@ -52,6 +52,11 @@ function landing(more: Partial<OfferState>, change: Partial<Offer> = {}): OfferS
 }
 
 const camera = (state: CameraState, other = false): State => ({ kind: "camera", camera: state, other });
+
+/** A ticket with this text as its code. */
+export function withCode(text: string): State {
+  return card({ ...live, symbol: symbolOf(text) });
+}
 
 /** By name, for the gallery. */
 export const samples: Readonly<Record<string, State>> = {
