@@ -195,6 +195,14 @@ func (p *Tab) Close() {
 	}
 }
 
+// Quit ends the browser of a page from NewTab as its user does, and waits for that.
+func (p *Tab) Quit() {
+	p.t.Helper()
+	if err := chromedp.Cancel(p.ctx); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // Shot is a JPEG of an element as it is on the screen now.
 func (p *Tab) Shot(selector string) []byte {
 	p.t.Helper()
