@@ -252,6 +252,20 @@ func TestPaperIsAdmittedWhereItsCategoryAllowsItAndDiesWhenThePhoneTakesOver(t *
 	if a := karel.Ask(t, phone.Signed(t, issued.Tickets[0].Ticket, karel.Hold(t))); a.Reason != ticket.Admitted || a.MovedAt.IsZero() {
 		t.Errorf("the phone then: %+v", a)
 	}
+
+	// The other way round, with a picture of the phone's living code.
+	first, one := h.Claimed(h.Event.Event, client.NewTickets{Category: h.Paper.Category})
+	printed, err = client.Do[client.Printed](context.Background(), h.Admin, http.MethodPost,
+		"/v1/tickets/"+one.Ticket.String()+"/print", map[string]string{"reason": "no phone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := karel.Ask(t, first.Signed(t, one.Ticket, karel.Hold(t))); a.Reason != ticket.Moved {
+		t.Errorf("the phone after its ticket was printed: %+v", a)
+	}
+	if a := karel.Ask(t, printed.Code); a.Reason != ticket.Admitted {
+		t.Errorf("the paper then: %+v", a)
+	}
 }
 
 func TestACodeLivesThirtyFiveSeconds(t *testing.T) {
