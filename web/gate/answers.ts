@@ -64,6 +64,35 @@ export interface FirstUse {
   readonly same_nonce: boolean;
 }
 
+/** A ticket that a search found, as far as a door needs it; no name where the event shows none. */
+export interface FoundTicket {
+  readonly ticket: string;
+  readonly number: number;
+  readonly category: string;
+  readonly seat: string;
+  readonly holder?: string;
+  readonly status: "active" | "used" | "held" | "revoked";
+  readonly claim: "none" | "phone" | "paper";
+  readonly admits: number;
+  /** People that it may still let in. */
+  readonly remaining: number;
+  readonly event_name: string;
+  readonly screen: string;
+  readonly doors_open_at: string;
+  readonly starts_at: string;
+  readonly time_zone: string;
+  readonly last_use?: { readonly at: string; readonly seconds_ago: number; readonly gate_name: string; readonly person: string };
+  /** `admit` where this person may let in without a code. */
+  readonly actions: readonly string[];
+}
+
+/** POST /v1/gates/{gate}/search: 20 tickets at most; `more` says that others were left out. */
+export interface Found {
+  readonly items: readonly FoundTicket[];
+  readonly more: boolean;
+  readonly server_time: string;
+}
+
 /** POST /v1/scans: a decided scan. */
 export interface Answer {
   readonly verdict: "admit" | "refuse" | "retry";

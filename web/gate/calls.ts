@@ -2,7 +2,7 @@
 // a Problem is the server's no, Unreachable means that nobody knows.
 
 import { call } from "../shared/api.js";
-import type { Answer, Collected, Device, Hold } from "./answers.js";
+import type { Answer, Collected, Device, Found, Hold } from "./answers.js";
 import type { Receipt } from "./receipts.js";
 
 /** A scan as it is sent. */
@@ -16,6 +16,8 @@ export interface Scan {
   readonly scanned_at: string;
   /** Let in by judgement, and why. With a ticket, its code was good and is too old by now. */
   readonly override?: { readonly reason: string; readonly ticket?: string };
+  /** Let in without a code, which is empty then: the guest was looked up, and why that will do. */
+  readonly look_up?: { readonly reason: string; readonly ticket: string };
 }
 
 /** Who signs on: by PIN, or by password with an address or a name of the list. */
@@ -74,7 +76,12 @@ export class Calls {
 
   /** Asks for the decision; `key` was made once for this scan. */
   scan(scan: Scan, key: string): Promise<Answer> {
-    const { override, ...plain } = scan;
+    const { override, look_up, ...plain } = scan;
+    if (look_up !== undefined && override === undefined) {
+      const { gate, people } = plain;
+      const body = { gate, reason: look_up.reason, ...(people !== undefined && { people }) };
+      return call("POST", `/v1/tickets/${look_up.ticket}/admit`, body, { token: this.#token, key, timeout: 5_000 });
+    }
     if (override === undefined) return call("POST", "/v1/scans", plain, { token: this.#token, key, timeout: 5_000 });
     const { scanned_at: _, code, ...rest } = plain;
     const whom = override.ticket === undefined ? { code } : { ticket: override.ticket };
@@ -84,6 +91,11 @@ export class Calls {
   /** Takes an admission back; `callKey` was made once for this act. */
   undo(ticket: string, key: string, reason: string, callKey: string): Promise<unknown> {
     return call("POST", "/v1/scans/undo", { ticket, key, reason }, { token: this.#token, key: callKey, timeout: 8_000 });
+  }
+
+  /** Finds tickets by words of a name, the seat or the number. */
+  search(gate: string, q: string): Promise<Found> {
+    return call("POST", `/v1/gates/${gate}/search`, { q }, { token: this.#token, timeout: 8_000 });
   }
 
   /** Says which answers were on the screen. */

@@ -5,12 +5,13 @@ import type { Problem } from "../shared/api.js";
 import { Camera } from "../shared/camera.js";
 import type { Reader } from "../shared/decode.js";
 import type { Answer, Device, Gate } from "./answers.js";
-import { release, type Calls } from "./calls.js";
+import { release, type Calls, type Scan } from "./calls.js";
 import { choose, judgeTyped, type Judged } from "./judge.js";
 import { Known } from "./known.js";
 import { Lease } from "./lease.js";
 import { Outbox, type Outcome, type Stored, type Wait } from "./outbox.js";
 import { after, classOf, empty, takes, type Event, type Screen, type Shown } from "./screen.js";
+import { noSearch, Searching } from "./search.js";
 import type { Awake, Senses } from "./senses.js";
 import { shownCodes } from "./shown.js";
 import type { Panel, Trouble, Work } from "./state.js";
@@ -57,6 +58,7 @@ export class Door {
   readonly #lease: Lease;
   readonly #camera: Camera;
   readonly #codes: ReturnType<typeof shownCodes>;
+  readonly #searching: Searching;
   #screen: Screen = empty;
   #scan: Stored | undefined;
   #panel: Panel = { kind: "none" };
@@ -109,6 +111,9 @@ export class Door {
     this.#camera = new Camera(around.video, around.reader, (texts) => this.#saw(choose(texts), false), () => this.#draw());
     this.#codes = shownCodes(() => calls.show(gate.gate), (code) => {
       if (this.#panel.kind === "gate_code") this.#show({ kind: "gate_code", failed: code === undefined, ...(code && { code }) });
+    });
+    this.#searching = new Searching((q) => calls.search(gate.gate, q), (search) => {
+      if (this.#panel.kind === "search") this.#show({ kind: "search", ...search });
     });
   }
 
@@ -189,7 +194,7 @@ export class Door {
     const { over } = this.#screen;
     if (this.#scan === undefined || over.kind !== "answer" || over.key !== this.#scan.key || over.shown.kind !== "answer") return;
     const ticket = over.shown.answer.ticket?.ticket;
-    const late = Date.now() - Date.parse(this.#scan.scanned_at) > freshFor;
+    const late = this.#scan.look_up !== undefined || Date.now() - Date.parse(this.#scan.scanned_at) > freshFor;
     this.#amend({ override: { reason, ...(late && ticket !== undefined && { ticket }) } });
   }
 
@@ -238,13 +243,41 @@ export class Door {
 
   open(kind: Panel["kind"]): void {
     this.#codes.stop();
+    this.#searching.clear();
     if (kind === "gate_code") this.#codes.start();
-    this.#show(kind === "recent" ? { kind, busy: false } : kind === "more" ? { kind, closing: false, busy: false } : kind === "gate_code" ? { kind, failed: false } : { kind });
+    this.#show(kind === "search" ? { kind, ...noSearch } : kind === "recent" ? { kind, busy: false } : kind === "more" ? { kind, closing: false, busy: false } : kind === "gate_code" ? { kind, failed: false } : { kind });
   }
 
   typed(text: string): void {
     this.#show({ kind: "none" });
     this.#saw(judgeTyped(text), true);
+  }
+
+  /** Searches; a code that a hand scanner typed there is a code all the same. */
+  search(q: string): void {
+    if (this.#panel.kind !== "search" || this.#panel.busy) return;
+    const judged = judgeTyped(q);
+    // Digits alone are a ticket's number here, and whoever has a short code types it elsewhere.
+    if (judged.kind === "ticket" && !/^[\d ]+$/.test(q.trim())) return this.typed(q);
+    void this.#searching.search(q);
+  }
+
+  choose(ticket?: string): void {
+    if (this.#panel.kind === "search") this.#searching.choose(ticket);
+  }
+
+  askLookUp(asking: boolean): void {
+    if (this.#panel.kind === "search") this.#searching.asks(asking);
+  }
+
+  /** Lets in the guest whose card is open, without a code: a scan like any other, so it is not lost either. */
+  lookUp(reason: string): void {
+    const { chosen, asking } = this.#searching.now;
+    if (this.#panel.kind !== "search" || chosen === undefined || !asking) return;
+    if (this.#screen.over.kind === "asking") return;
+    this.open("none");
+    this.#known.began(chosen.ticket, "", performance.now());
+    this.#send(chosen.ticket, "", { reason, ticket: chosen.ticket });
   }
 
   /** The first press asks, the second closes. */
@@ -321,11 +354,11 @@ export class Door {
     this.#event({ kind: "answered", shown, id });
   }
 
-  #send(ticket: string, code: string): void {
+  #send(ticket: string, code: string, look_up?: Scan["look_up"]): void {
     const open = this.#outbox.of(ticket);
     // It was answered while set aside: that is the answer, unless it was "once more".
     if (open?.outcome?.kind === "answer" && open.outcome.answer.verdict !== "retry") return this.#answer(open, open.outcome);
-    const scan = { gate: this.#around.gate.gate, code, scanned_at: new Date().toISOString(), ...(this.#direction === "out" && { direction: "out" as const }) };
+    const scan = { gate: this.#around.gate.gate, code, scanned_at: new Date().toISOString(), ...(this.#direction === "out" && { direction: "out" as const }), ...(look_up && { look_up }) };
     this.#asks(this.#outbox.send(ticket, scan));
   }
 

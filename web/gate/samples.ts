@@ -2,7 +2,7 @@
 // looking at. None of it is in the product's bundle.
 
 import encodeQR from "qr";
-import type { Answer, Class, Device, Ticket } from "./answers.js";
+import type { Answer, Class, Device, FoundTicket, Ticket } from "./answers.js";
 import type { Over, Shown } from "./screen.js";
 import type { Page, State, Work } from "./state.js";
 
@@ -84,6 +84,32 @@ const recent: Work["recent"] = [
   { key: "r3", at: "2026-11-30T19:18:02Z", reason: "admitted", class: "admit", people: 3, undoable: true, undone: true, ticket: { ticket: "t3", number: 77, place: "Screen 1" } },
   { key: "r4", at: "2026-11-30T19:17:40Z", reason: "bad_signature", class: "refuse", people: 0, undoable: false },
 ];
+const guest: FoundTicket = {
+  ticket: "t1",
+  number: 148,
+  category: "Standard",
+  seat: "F12",
+  holder: "María José de la Cruz",
+  status: "used",
+  claim: "phone",
+  admits: 4,
+  remaining: 2,
+  event_name: "The Third Man",
+  screen: "Screen 3",
+  doors_open_at: "2026-11-30T19:00:00Z",
+  starts_at: "2026-11-30T19:30:00Z",
+  time_zone: "Europe/Prague",
+  last_use: { at: "2026-11-30T19:08:00Z", seconds_ago: 720, gate_name: "Balcony", person: "Petra Dvořáková" },
+  actions: ["admit"],
+};
+const { holder: _holder, last_use: _use, ...nameless } = guest;
+const others: readonly FoundTicket[] = [
+  guest,
+  { ...guest, ticket: "t2", number: 149, seat: "F13", holder: "Marie-Josée de la Croix-Rousse-Saint-Étienne" },
+  { ...nameless, ticket: "t3", number: 1480, seat: "" },
+];
+const finds = (items: readonly FoundTicket[], more = false): Work => ({ ...work, panel: { kind: "search", q: "mar", busy: false, asking: false, found: { items, more, server_time: now } } });
+const looksAt = (chosen: FoundTicket, asking: boolean): Work => ({ ...work, panel: { kind: "search", q: "mar", busy: false, asking, chosen, found: { items: others, more: false, server_time: now } } });
 const shows = (shown: Shown, more: Partial<Extract<Over, { kind: "answer" }>> = {}): Work => ({ ...work, screen: { over: over(shown, more) } });
 const admitted = answer("admitted", "admit", { people: 1, remaining: 0 });
 
@@ -140,6 +166,15 @@ const working: Readonly<Record<string, State>> = {
   camera_none: { ...work, camera: "none" },
   typing: { ...work, panel: { kind: "typing" } },
   gate_code: { ...work, panel: { kind: "gate_code", failed: false, code: encodeQR("PG1:" + "ABCDEF0123456789".repeat(3) + "ABCDEF", "raw", { ecc: "low", border: 4 }) } },
+  search: { ...work, panel: { kind: "search", q: "", busy: false, asking: false } },
+  search_short: { ...work, panel: { kind: "search", q: "ma", busy: false, asking: false, trouble: { code: "search.too_short" } } },
+  search_fast: { ...work, panel: { kind: "search", q: "maria", busy: false, asking: false, trouble: { code: "search.too_fast" } } },
+  search_none: finds([]),
+  search_found: finds(others),
+  search_more: finds(others, true),
+  guest: looksAt(guest, false),
+  guest_why: looksAt(guest, true),
+  guest_not_mine: looksAt({ ...nameless, status: "active", claim: "none", admits: 1, actions: [] }, false),
   gate_code_waits: { ...work, panel: { kind: "gate_code", failed: false } },
   more: { ...work, panel: { kind: "more", closing: false, busy: false } },
   closing: { ...work, panel: { kind: "more", closing: true, busy: false } },

@@ -6,6 +6,7 @@ import type { Device, Named } from "./answers.js";
 import type { LeaseState } from "./lease.js";
 import type { Recent } from "./recent.js";
 import type { Screen, Shown } from "./screen.js";
+import type { Search } from "./search.js";
 import type { Modules } from "./shown.js";
 
 /** What went wrong, by a code of the catalogue; `detail` is said where it has no sentence. */
@@ -32,6 +33,7 @@ export interface Aside {
 export type Panel =
   | { readonly kind: "none" }
   | { readonly kind: "typing" }
+  | ({ readonly kind: "search" } & Search)
   /** The last scans; `undoing` is the one whose reason is asked for. */
   | { readonly kind: "recent"; readonly undoing?: string; readonly busy: boolean; readonly trouble?: Trouble }
   /** Over the answer: why the guest is let in all the same. */
@@ -111,8 +113,14 @@ export interface Acts {
   undo(key: string, reason: string): void;
   judgeAgain(): void;
   openAside(key: string): void;
-  open(panel: "none" | "typing" | "gate_code" | "recent" | "more"): void;
+  open(panel: "none" | "typing" | "search" | "gate_code" | "recent" | "more"): void;
   typed(text: string): void;
+  search(q: string): void;
+  /** Opens a found ticket's card; without one, the list again. */
+  choose(ticket?: string): void;
+  /** Asks why a guest is let in without a code, and `lookUp` lets in. */
+  askLookUp(asking: boolean): void;
+  lookUp(reason: string): void;
   closeGate(): void;
   openGate(): void;
   wake(): void;

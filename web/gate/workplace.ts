@@ -6,6 +6,7 @@ import type { Key } from "../shared/messages.js";
 import type { Phrases } from "./phrases.js";
 import { classOf } from "./screen.js";
 import { lastScans } from "./recentview.js";
+import { searching } from "./searchview.js";
 import { qrPicture, shape } from "./shapes.js";
 import type { Modules } from "./shown.js";
 import type { Acts, Work } from "./state.js";
@@ -92,9 +93,9 @@ export function strip({ screen }: Work, phrases: Phrases, acts: Acts): readonly 
 
 /** The tools. */
 export function bar({ panel: { kind }, lease }: Work, phrases: Phrases, acts: Acts): readonly Node[] {
-  const tool = (name: "typing" | "gate_code" | "recent" | "more", key: Key) =>
+  const tool = (name: "typing" | "search" | "gate_code" | "recent" | "more", key: Key) =>
     h("button", { id: `tool-${name}`, "aria-expanded": String(kind === name), onclick: () => acts.open(kind === name ? "none" : name) }, phrases.say(key));
-  const scanning = lease === "closed" ? [] : [tool("typing", "gate.type"), tool("gate_code", "gate.gate_code")];
+  const scanning = lease === "closed" ? [] : [tool("typing", "gate.type"), tool("gate_code", "gate.gate_code"), tool("search", "gate.search")];
   return [...scanning, tool("recent", "gate.recent"), tool("more", "gate.more")];
 }
 
@@ -108,6 +109,8 @@ export function panel(state: Work, phrases: Phrases, acts: Acts): readonly Node[
       return typing(phrases, acts);
     case "gate_code":
       return gateCode(state.panel, phrases, acts);
+    case "search":
+      return searching(state, state.panel, phrases, acts);
     case "recent":
       return lastScans(state, state.panel, phrases, acts);
     case "more":
