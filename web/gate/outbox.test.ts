@@ -212,3 +212,16 @@ test("waits double up to a quarter of a minute and never all fall together", () 
   assert.equal(backOff(50, 0.5), 15_000);
   assert.ok(backOff(3, 0) < backOff(3, 0.99));
 });
+
+test("a look-up whose answer is lost, and then the number of people, keep its key and its reason", async () => {
+  const { outbox, calls, wake } = world();
+  const look_up = { reason: "I know the guest", ticket: "t" };
+  const asked = outbox.send("t", { ...scan, code: "", look_up });
+  await settled();
+  await calls[0]?.fail(new Unreachable("timeout"));
+  await wake();
+  await calls[1]?.answer(answer("retry"));
+  outbox.amend(asked, { people: 2 });
+  await settled();
+  assert.deepEqual(calls.map(({ key, scan: sent }) => [key, sent.look_up, sent.people]), [["key 1", look_up, undefined], ["key 1", look_up, undefined], ["key 1", look_up, 2]]);
+});

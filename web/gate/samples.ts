@@ -90,7 +90,7 @@ const guest: FoundTicket = {
   category: "Standard",
   seat: "F12",
   holder: "María José de la Cruz",
-  status: "used",
+  status: "active",
   claim: "phone",
   admits: 4,
   remaining: 2,
