@@ -19,6 +19,7 @@ import { Receipts } from "./receipts.js";
 import { changed, withAnswer, type Recent } from "./recent.js";
 import type { Store } from "./store.js";
 import { troubleOf } from "./trouble.js";
+import type { Burst } from "./wedge.js";
 
 /** A full-screen admission becomes a strip after this many milliseconds, and a scan counts as slow after that many. */
 const fadeAfter = 2_000;
@@ -278,6 +279,13 @@ export class Door {
     this.open("none");
     this.#known.began(chosen.ticket, "", performance.now());
     this.#send(chosen.ticket, "", { reason, ticket: chosen.ticket });
+  }
+
+  /** A hand scanner's burst, whatever had the focus. */
+  scanned(burst: Burst): void {
+    if (this.#lease.state === "closed") return;
+    if (burst.kind === "code") return this.typed(burst.text);
+    this.#saw({ kind: "foreign", id: burst.kind, reason: "malformed", what: burst.kind }, true);
   }
 
   /** The first press asks, the second closes. */

@@ -3,9 +3,14 @@
 // types codes, and a code is full of digits and ends with Enter.
 
 import type { Shift } from "./shift.js";
+import { gap, Wedge } from "./wedge.js";
+
+/** Silence of so many milliseconds ends a scanner's burst that has no Enter. */
+const silence = 2 * gap;
 
 /** Listens on the whole page; fields and buttons that have the focus keep their keys. */
 export function listen(shift: Shift): void {
+  listenToScanners(shift);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const target = event.target instanceof Element ? event.target : undefined;
@@ -13,6 +18,38 @@ export function listen(shift: Shift): void {
     if ((event.key === "Enter" || event.key === " ") && target?.closest("button, a") !== null) return;
     if (press(shift, event.key)) event.preventDefault();
   });
+}
+
+/** Hand scanners, before anything else hears of their keys. What got into a field before it was known for one is taken out. */
+function listenToScanners(shift: Shift): void {
+  const acts = shift.acts();
+  let before: { readonly field: HTMLInputElement | HTMLTextAreaElement; readonly value: string } | undefined;
+  let ending: ReturnType<typeof setTimeout> | undefined;
+  let swallowed = false;
+  const restore = () => {
+    if (before !== undefined) before.field.value = before.value;
+  };
+  const wedge = new Wedge((burst) => {
+    restore();
+    acts.scanned(burst);
+  });
+  const hear = (event: KeyboardEvent) => {
+    if (shift.state.kind !== "working" || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { target } = event;
+    const field = target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement ? target : undefined;
+    const value = field?.value ?? "";
+    clearTimeout(ending);
+    swallowed = wedge.stroke({ key: event.key, code: event.code, shift: event.shiftKey, at: event.timeStamp, field: field !== undefined });
+    if (wedge.length === 1) before = field && { field, value };
+    if (wedge.length > 0) ending = setTimeout(() => wedge.end(), silence);
+    if (!swallowed) return;
+    restore();
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  document.addEventListener("keydown", hear, { capture: true });
+  // A button is pressed when the space bar comes up.
+  document.addEventListener("keyup", (event) => swallowed && event.key === " " && event.preventDefault(), { capture: true });
 }
 
 /** Says whether the key meant something here. */

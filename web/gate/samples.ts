@@ -133,6 +133,8 @@ const answers: Readonly<Record<string, State>> = {
   moved: shows(answer("moved", "refuse", { moved_at: "2026-11-30T18:20:00Z" })),
   bad_signature: shows(without(answer("bad_signature", "refuse")), { other: true }),
   claim_link: shows({ kind: "foreign", reason: "not_a_ticket", what: "claim_link" }),
+  glued: shows({ kind: "foreign", reason: "malformed", what: "glued" }),
+  flood: shows({ kind: "foreign", reason: "malformed", what: "flood" }),
   refused_call: shows({ kind: "problem", code: "session.right_missing", detail: "" }),
 };
 

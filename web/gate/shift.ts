@@ -98,6 +98,7 @@ export class Shift {
       choose: (ticket) => this.#door?.choose(ticket),
       askLookUp: (asking) => this.#door?.askLookUp(asking),
       lookUp: (reason) => this.#door?.lookUp(reason),
+      scanned: (burst) => this.#door?.scanned(burst),
       closeGate: door((one) => one.closeGate()),
       openGate: door((one) => one.openGate()),
       wake: door((one) => one.wake()),

@@ -8,6 +8,7 @@ import type { Recent } from "./recent.js";
 import type { Screen, Shown } from "./screen.js";
 import type { Search } from "./search.js";
 import type { Modules } from "./shown.js";
+import type { Burst } from "./wedge.js";
 
 /** What went wrong, by a code of the catalogue; `detail` is said where it has no sentence. */
 export interface Trouble {
@@ -121,6 +122,8 @@ export interface Acts {
   /** Asks why a guest is let in without a code, and `lookUp` lets in. */
   askLookUp(asking: boolean): void;
   lookUp(reason: string): void;
+  /** A hand scanner typed something. */
+  scanned(burst: Burst): void;
   closeGate(): void;
   openGate(): void;
   wake(): void;
