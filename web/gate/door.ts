@@ -120,6 +120,7 @@ export class Door {
 
   /** Takes up what is left from before, then holds the gate and opens the camera. */
   async start(): Promise<void> {
+    this.#camera.prefer(await this.#around.store.camera());
     this.#overrides = await this.#around.store.overrides(this.#person());
     this.#recent = await this.#around.store.recent(this.#person());
     this.#receipts.resume(await this.#around.store.receipts());
@@ -312,6 +313,16 @@ export class Door {
     await this.#camera.start();
   }
 
+  /** The next of the cameras, which is this browser's from now on. */
+  async anotherCamera(): Promise<void> {
+    const chosen = await this.#camera.another();
+    if (chosen !== undefined) await this.#around.store.set("camera", chosen);
+  }
+
+  light(on: boolean): Promise<void> {
+    return this.#camera.light(on);
+  }
+
   async wakeIfResting(): Promise<void> {
     if (this.#camera.state === "resting") await this.wake();
   }
@@ -467,6 +478,7 @@ export class Door {
       online: this.#online,
       lease: this.#lease.state,
       camera: this.#camera.state,
+      optics: this.#camera.optics,
       screen: this.#screen,
       aside: open.map(({ key, scanned_at: at, outcome }) => ({ key, at, ...(outcome !== undefined && { shown: shownOf(outcome) }) })),
       unsent: this.#outbox.open().filter((scan) => scan.outcome === undefined).length,

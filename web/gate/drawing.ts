@@ -75,7 +75,7 @@ export class Drawing {
     this.#region("aside", [aside, time_zone], () => work.aside(state, phrases, acts));
     this.#region("strip", screen.last, () => work.strip(state, phrases, acts));
     this.#region("bar", [panel.kind, lease], () => work.bar(state, phrases, acts));
-    this.#region("panel", panel.kind === "recent" ? [panel, state.recent] : [panel, direction], () => work.panel(state, phrases, acts));
+    this.#region("panel", panel.kind === "recent" ? [panel, state.recent] : [panel, direction, state.optics], () => work.panel(state, phrases, acts));
     this.#region("over", [screen.over, panel.kind === "override"], () => verdict(screen.over, panel.kind === "override", phrases, acts));
     this.video.hidden = camera !== "live";
   }

@@ -69,6 +69,7 @@ const work: Work = {
   online: true,
   lease: "held",
   camera: "live",
+  optics: { others: false },
   screen: { over: { kind: "nothing" } },
   aside: [],
   unsent: 0,
@@ -179,6 +180,7 @@ const working: Readonly<Record<string, State>> = {
   guest_not_mine: looksAt({ ...nameless, status: "active", claim: "none", admits: 1, actions: [] }, false),
   gate_code_waits: { ...work, panel: { kind: "gate_code", failed: false } },
   more: { ...work, panel: { kind: "more", closing: false, busy: false } },
+  more_of_the_camera: { ...work, optics: { others: true, light: true }, panel: { kind: "more", closing: false, busy: false } },
   closing: { ...work, panel: { kind: "more", closing: true, busy: false } },
 };
 

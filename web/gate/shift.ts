@@ -102,6 +102,8 @@ export class Shift {
       closeGate: door((one) => one.closeGate()),
       openGate: door((one) => one.openGate()),
       wake: door((one) => one.wake()),
+      anotherCamera: door((one) => one.anotherCamera()),
+      light: (on) => void this.#door?.light(on),
     };
   }
 

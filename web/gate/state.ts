@@ -1,7 +1,7 @@
 // Everything that the page can show, as one type. A state holds plain data
 // only, so that two of them can be compared and each can be made up by a test.
 
-import type { CameraState } from "../shared/camera.js";
+import type { CameraState, Optics } from "../shared/camera.js";
 import type { Device, Named } from "./answers.js";
 import type { LeaseState } from "./lease.js";
 import type { Recent } from "./recent.js";
@@ -51,6 +51,7 @@ export interface Work {
   readonly online: boolean;
   readonly lease: LeaseState;
   readonly camera: CameraState;
+  readonly optics: Optics;
   readonly screen: Screen;
   readonly aside: readonly Aside[];
   readonly unsent: number;
@@ -127,4 +128,6 @@ export interface Acts {
   closeGate(): void;
   openGate(): void;
   wake(): void;
+  anotherCamera(): void;
+  light(on: boolean): void;
 }

@@ -66,9 +66,14 @@ export class Store {
     return this.#get("gate") as Promise<string | undefined>;
   }
 
+  /** The id of the camera that was chosen last; the browser's own, and nobody else's. */
+  camera(): Promise<string | undefined> {
+    return this.#get("camera") as Promise<string | undefined>;
+  }
+
   set(what: "paired", value: Paired): Promise<void>;
   set(what: "waiting", value: Waiting): Promise<void>;
-  set(what: "gate", value: string): Promise<void>;
+  set(what: "gate" | "camera", value: string): Promise<void>;
   set(what: string, value: unknown): Promise<void> {
     return this.#set(what, value);
   }

@@ -149,6 +149,7 @@ function gateCode({ code, failed }: { code?: Modules; failed: boolean }, phrases
 
 function more(state: Work, { closing, busy, trouble }: Extract<Work["panel"], { kind: "more" }>, phrases: Phrases, acts: Acts): readonly Node[] {
   const closable = state.lease === "held" || state.lease === "taking";
+  const { others, light } = state.camera === "live" ? state.optics : { others: state.optics.others };
   const label: Key = closing ? "gate.close_really" : "gate.close_gate";
   return [
     h(
@@ -158,6 +159,8 @@ function more(state: Work, { closing, busy, trouble }: Extract<Work["panel"], { 
       state.direction === "in"
         ? h("button", { class: "wide", id: "count-exits", onclick: () => acts.turn("out") }, phrases.say("gate.count_exits"))
         : h("button", { class: "wide", id: "count-entries", onclick: () => acts.turn("in") }, phrases.say("gate.count_entries")),
+      ...(light === undefined ? [] : [h("button", { class: "wide", id: "light", onclick: () => acts.light(!light) }, phrases.say(light ? "gate.light_off" : "gate.light_on"))]),
+      ...(others ? [h("button", { class: "wide", id: "another-camera", onclick: () => acts.anotherCamera() }, phrases.say("gate.another_camera"))] : []),
       ...(closing ? [h("p", { role: "status" }, phrases.say("gate.close_text"))] : []),
       ...(closable ? [h("button", { id: "close-gate", class: closing ? "wide danger" : "wide", disabled: busy, onclick: () => acts.closeGate() }, phrases.say(label))] : []),
       h("button", { class: "wide", id: "other-gate", onclick: () => acts.otherGate() }, phrases.say("gate.other_gate")),
