@@ -86,7 +86,8 @@ export class Phrases {
       reason,
       title: this.#messages.look(`reason.${reason}`) ?? reason,
       lines: this.#what(what),
-      advice: this.#messages.look(`advice.${reason}`) ?? "",
+      // What a scanner sent by mistake says itself what to do.
+      advice: reason === "malformed" && what !== undefined ? "" : (this.#messages.look(`advice.${reason}`) ?? ""),
     };
   }
 
