@@ -52,7 +52,7 @@ const common = "server/ticket wallet nonce server/audit server/post server/sessi
 var table = []row{
 	// Programs. The only place that reads the clock and the environment.
 	{folder: "cmd/portillon", may: "server server/client server/load server/issue server/challenge server/session server/keyring server/repeat migrations nonce web " +
-		"server/ticket server/rights server/pg server/fault server/locale server/seal server/audit wallet", sql: anywhere, machine: anywhere},
+		"server/ticket server/rights server/pg server/fault server/locale server/seal server/audit server/post wallet", sql: anywhere, machine: anywhere},
 
 	// The server builds everything and mounts it.
 	{folder: "server", may: capabilities + " " + common + " server/client web migrations", echo: anywhere, sql: anywhere},

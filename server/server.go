@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -23,6 +24,7 @@ import (
 	"portillon/server/locale"
 	"portillon/server/news"
 	"portillon/server/pg"
+	mails "portillon/server/post"
 	"portillon/server/problem"
 	"portillon/server/report"
 	"portillon/server/seal"
@@ -52,6 +54,11 @@ type Options struct {
 	// Judge takes the place of the decision about scans, to measure what is around
 	// it; nil is the product.
 	Judge admit.Judge
+	// Mail says how mails leave, and MailJournal in which folder the daily journal of
+	// their steps is; "" is none. MailRetry is for tests that do not wait.
+	Mail        mails.Settings
+	MailJournal string
+	MailRetry   func(attempt int) time.Duration
 	// AttemptsKept is for how many days (UTC) the log of attempts is kept; 0 is for ever.
 	AttemptsKept int
 }
@@ -65,6 +72,7 @@ type Server struct {
 	Nonces    *nonce.Service
 	Door      *admit.Service
 	Report    *report.Service
+	Post      *mails.Service
 	Keys      *keyring.Ring
 	Box       *seal.Box
 
@@ -100,7 +108,13 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.hub = news.New(o.Pool, o.DatabaseURL, o.Log)
 	s.Session = session.New(o.Pool, s.Box, o.PublicURL, o.Now, o.Log) //nolint:contextcheck // devices are looked up for many requests at once
 	s.Nonces = nonce.New(o.Pool)
-	s.Issue = issue.New(o.Pool, s.Keys, s.tell, o.PublicURL)
+	if s.Post, err = mails.New(mails.Options{
+		Pool: o.Pool, Keys: s.Keys, Text: s.text, PublicURL: o.PublicURL,
+		SMTP: o.Mail, Journal: o.MailJournal, Log: o.Log, Now: o.Now, RetryAfter: o.MailRetry,
+	}); err != nil {
+		return nil, err
+	}
+	s.Issue = issue.New(o.Pool, s.Keys, s.Post, s.tell, o.PublicURL)
 	s.Claim = claim.New(o.Pool, s.hub, s.Box, o.PublicURL)
 	s.Challenge = challenge.New(o.Pool, s.Nonces, s.hub, o.Log, o.Now)
 	s.metrics = newMetrics(o.Pool, s.Challenge.Streams, func() int { return s.Door.Waiting() })
@@ -176,6 +190,9 @@ func (s *Server) Metrics() http.Handler { return s.metrics.handler() }
 // Start begins what runs in the background until Close.
 func (s *Server) Start(ctx context.Context) error {
 	s.prepareDays(ctx)
+	if err := s.Post.Start(ctx); err != nil {
+		return err
+	}
 	ctx, s.closing = context.WithCancel(context.WithoutCancel(ctx))
 	s.run(func() { s.hub.Run(ctx) })
 	s.run(func() { s.daily(ctx) })
@@ -229,7 +246,7 @@ func (s *Server) prepareDays(ctx context.Context) {
 // Close ends streams first, so that wallets reconnect elsewhere, then the jobs.
 // The caller shuts its http.Server down afterwards: open streams would hold it.
 func (s *Server) Close(ctx context.Context) error {
-	err := s.Challenge.Shutdown(ctx)
+	err := errors.Join(s.Challenge.Shutdown(ctx), s.Post.Close(ctx))
 	s.closing()
 	s.jobs.Wait()
 	return err

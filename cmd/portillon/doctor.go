@@ -21,6 +21,7 @@ import (
 
 type doctorCommand struct {
 	databaseFlags
+	mailFlags
 	PublicURL string `help:"What links begin with: the address that phones reach." env:"PORTILLON_PUBLIC_URL" placeholder:"URL"`
 	TLSCert   string `name:"tls-cert" help:"Certificate file (PEM)." env:"PORTILLON_TLS_CERT" placeholder:"FILE"`
 	TLSKey    string `name:"tls-key" help:"The certificate's key file (PEM)." env:"PORTILLON_TLS_KEY" placeholder:"FILE"`
@@ -66,6 +67,7 @@ func (d *doctorCommand) Run(ctx context.Context, out *console) error {
 	if d.TLSCert != "" || d.TLSKey != "" {
 		findings = append(findings, d.checkTLS(time.Now()))
 	}
+	findings = append(findings, d.checkMail(ctx))
 	findings = append(findings, d.checkDatabase(ctx, out)...)
 	err := list(out, findings, "CHECK STATE FOUND", func(f finding) []string {
 		found := f.Detail

@@ -26,6 +26,7 @@ const (
 
 type serveFlags struct {
 	databaseFlags
+	mailFlags
 	Listen        string   `help:"Address of the API and the pages." default:"127.0.0.1:8080" env:"PORTILLON_LISTEN" placeholder:"HOST:PORT"`
 	MetricsListen string   `help:"Address of /metrics, for Prometheus; \"\" for none." default:"127.0.0.1:9464" env:"PORTILLON_METRICS_LISTEN" placeholder:"HOST:PORT"`
 	PublicURL     string   `help:"What links begin with: the address that phones reach. Without it: made from --listen." env:"PORTILLON_PUBLIC_URL" placeholder:"URL"`
@@ -115,6 +116,10 @@ func (f serveFlags) serve(ctx context.Context, out *console, ready func(context.
 	if f.AttemptsKept < 0 {
 		return usage("--attempts-kept: %d is less than no day; 0 keeps them for ever", f.AttemptsKept)
 	}
+	mail, err := f.settings()
+	if err != nil {
+		return err
+	}
 	web, err := f.listen(ctx, f.Listen, true)
 	if err != nil {
 		return err
@@ -143,6 +148,7 @@ func (f serveFlags) serve(ctx context.Context, out *console, ready func(context.
 	up := &site{db: db, url: f.publicURL(web.Addr())}
 	if up.Server, err = db.server(ctx, f.databaseFlags, server.Options{
 		DoorPool: door, PublicURL: up.url, Log: log, TrustedProxies: proxies, AttemptsKept: f.AttemptsKept,
+		Mail: mail, MailJournal: db.folder.file("mail"),
 	}); err != nil {
 		return err
 	}

@@ -191,6 +191,19 @@ func (s *Service) HandleRelease(c echo.Context) error {
 	return perform(c, "ticket.release", s.Release)
 }
 
+// HandleResend answers POST /v1/tickets/{ticket}/resend.
+func (s *Service) HandleResend(c echo.Context) error { return perform(c, "ticket.resend", s.Resend) }
+
+// HandleListMails answers GET /v1/events/{event}/mails?cursor=.
+func (s *Service) HandleListMails(c echo.Context) error {
+	id, err := eventID(c)
+	if err != nil {
+		return err
+	}
+	list, err := s.ListMails(c.Request().Context(), session.From(c), id, c.QueryParam("cursor"))
+	return answer(c, http.StatusOK, list, err)
+}
+
 // HandleReissue answers POST /v1/tickets/{ticket}/reissue.
 func (s *Service) HandleReissue(c echo.Context) error {
 	return perform(c, "ticket.reissue", s.Reissue)

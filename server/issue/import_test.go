@@ -328,7 +328,7 @@ func TestAnImportSendsNoMoreStatementsForManyLinesThanForFew(t *testing.T) {
 	config.ConnConfig.Tracer = count
 	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
 	defer pool.Close()
-	s := New(pool, p.ring, nil, publicURL)
+	s := New(pool, p.ring, nil, nil, publicURL)
 	send := func(from, n int) int {
 		count.statements = 0
 		got := must(s.Import(t.Context(), p.admin, repeat.Call{}, p.event.Event, ImportIn{File: manyLines(from, n), Category: "Standard"}))(t)

@@ -22,6 +22,7 @@ import (
 
 	"portillon/server/fault"
 	"portillon/server/keyring"
+	"portillon/server/post"
 	"portillon/server/session"
 	"portillon/server/ticket"
 )
@@ -46,18 +47,19 @@ const (
 type Service struct {
 	pool      *pgxpool.Pool
 	ring      *keyring.Ring
+	post      *post.Service
 	news      News
 	publicURL string
 }
 
 // New builds the service. publicURL is the address at which customers reach the
-// product ("https://tickets.example"), the beginning of every claim link; news
-// may be nil when there are no wallets to tell.
-func New(pool *pgxpool.Pool, ring *keyring.Ring, news News, publicURL string) *Service {
+// product ("https://tickets.example"), the beginning of every claim link; mails may
+// be nil when none are sent, and news when there are no wallets to tell.
+func New(pool *pgxpool.Pool, ring *keyring.Ring, mails *post.Service, news News, publicURL string) *Service {
 	if news == nil {
 		news = func(context.Context, ticket.ID, string) {}
 	}
-	return &Service{pool: pool, ring: ring, news: news, publicURL: strings.TrimRight(publicURL, "/")}
+	return &Service{pool: pool, ring: ring, post: mails, news: news, publicURL: strings.TrimRight(publicURL, "/")}
 }
 
 // List is one page of a list; Next is the cursor of the following page, empty on

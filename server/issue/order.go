@@ -1,10 +1,12 @@
 package issue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -18,6 +20,9 @@ import (
 	"portillon/server/ticket"
 	"portillon/wallet"
 )
+
+// languages are those of orders_language_check.
+var languages = []string{"en", "fr", "cs"}
 
 // maxCount is how many tickets one act may issue.
 const maxCount = 1000
@@ -40,6 +45,7 @@ type TicketsIn struct {
 	Seats      []string          `json:"seats"`
 	ExternalID string            `json:"external_id"`
 	Count      *int              `json:"count"`
+	Language   string            `json:"language,omitempty"` // in which the holder is written to: en (unless given), fr or cs
 }
 
 // meant is what a key stands for: the order without its lease. A form that never
@@ -75,6 +81,7 @@ type order struct {
 	admits   int
 	holder   Holder
 	external string
+	language string
 	seats    []string // one for each ticket
 }
 
@@ -125,6 +132,9 @@ func (s *Service) checkOrder(ctx context.Context, e Event, in TicketsIn) (order,
 		external: c.text("external_id", in.ExternalID, maxExternalID),
 	}
 	o.seats = c.seats(in)
+	if o.language = cmp.Or(in.Language, "en"); !slices.Contains(languages, o.language) {
+		c.add("language", unknown)
+	}
 	if o.external != "" && len(o.seats) > 1 {
 		c.add("external_id", conflicting)
 	}
@@ -183,7 +193,7 @@ func (s *Service) insertOrder(ctx context.Context, tx pgx.Tx, by session.Caller,
 	}
 	code := wallet.HashClaimCode(s.ring.ClaimCode(keyring.ScopeOrder, id.UUID(), 1))
 	args := pgx.NamedArgs{
-		"order": id, "event": o.event.Event, "email": o.holder.Email, "hash": code[:],
+		"order": id, "event": o.event.Event, "email": o.holder.Email, "language": o.language, "hash": code[:],
 		"ids": ids, "numbers": numbers, "seats": o.seats, "category": o.category, "admits": o.admits,
 		"holder_name": o.holder.Name, "holder_email": o.holder.Email, "external_id": o.external,
 	}
@@ -193,6 +203,9 @@ func (s *Service) insertOrder(ctx context.Context, tx pgx.Tx, by session.Caller,
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return issueFault(err)
+	}
+	if err := s.mailOrder(ctx, tx, id, o); err != nil {
+		return err
 	}
 	act := audit.Act{
 		Name: "ticket.issue", Venue: o.event.Venue, Event: o.event.Event, Ticket: ticket.ID(ids[0]), Subject: id,
@@ -219,7 +232,7 @@ WHERE a.ticket_id = (@ids::uuid[])[1]`
 // The policy on re-entry is read here, under the event's lock, and not from what
 // was read before: a change of it meanwhile must not pass these tickets by.
 var orderStatements = []string{
-	`INSERT INTO orders (id, event_id, email) VALUES (@order, @event, @email)`,
+	`INSERT INTO orders (id, event_id, email, language) VALUES (@order, @event, @email, @language)`,
 	`INSERT INTO claim_codes (hash, order_id, serial) VALUES (@hash, @order, 1)`,
 	`
 INSERT INTO tickets (id, event_id, category_id, order_id, number, admits, reentry, holder_name, holder_email, seat, external_id)

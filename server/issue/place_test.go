@@ -50,7 +50,7 @@ func newPlace(t testing.TB) *place {
 	if p.ring, err = keyring.Open(t.Context(), p.db.Pool, box); err != nil {
 		t.Fatal(err)
 	}
-	p.s = New(p.db.Pool, p.ring, p.hear, publicURL+"/")
+	p.s = New(p.db.Pool, p.ring, nil, p.hear, publicURL+"/")
 	p.admin = session.Caller{Kind: session.ByCookie, Person: ticket.PersonID(uuid.New()), Grants: []session.Grant{{Role: session.AdminRole}}}
 	p.exec(`INSERT INTO people (id, email, name) VALUES ($1, 'anna@example.org', 'Anna')`, p.admin.Person)
 	p.venue = must(p.s.CreateVenue(t.Context(), p.admin, repeat.Call{}, VenueIn{Name: "Bio Oko", TimeZone: "Europe/Prague"}))(t)

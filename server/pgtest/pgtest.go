@@ -130,8 +130,8 @@ var notPlain = regexp.MustCompile(`[^a-z0-9]+`)
 // and ends with enough chance for many processes on one server.
 func schemaName(test string) string {
 	slug := strings.Trim(notPlain.ReplaceAllString(strings.ToLower(test), "_"), "_")
-	if len(slug) > 36 {
-		slug = slug[:36]
+	if len(slug) > 28 { // river_leadership behind it is a channel, of at most 63 bytes
+		slug = slug[:28]
 	}
 	var chance [6]byte
 	rand.Read(chance[:])

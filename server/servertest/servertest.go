@@ -26,6 +26,7 @@ import (
 	"portillon/server/client"
 	"portillon/server/pg"
 	"portillon/server/pgtest"
+	mails "portillon/server/post"
 	"portillon/server/session"
 	"portillon/server/ticket"
 )
@@ -52,6 +53,7 @@ type options struct {
 	plain       bool
 	pace        float64
 	db          []pgtest.Option
+	mail        func(*server.Options)
 }
 
 // Through connects the server to its database by another way: a relay, a proxy.
@@ -62,6 +64,17 @@ func MaxConns(n int32) Option { return func(o *options) { o.maxConns = n } }
 
 // LogTo keeps the server's log, for tests of what it says.
 func LogTo(w io.Writer) Option { return func(o *options) { o.log = w } }
+
+// Mail says how the server sends mails; otherwise it sends none.
+// A failed attempt is repeated after 50 ms.
+func Mail(settings mails.Settings, journal string) Option {
+	return func(o *options) {
+		o.mail = func(build *server.Options) {
+			build.Mail, build.MailJournal = settings, journal
+			build.MailRetry = func(int) time.Duration { return 50 * time.Millisecond }
+		}
+	}
+}
 
 // Plain judges every scan in a transaction of its own, by the reference.
 func Plain() Option { return func(o *options) { o.plain = true } }
@@ -99,10 +112,14 @@ func On(t testing.TB, db *pgtest.DB, opts ...Option) *Server {
 	s.HTTP = &http.Client{Transport: &witness{t: t, next: &http.Transport{MaxIdleConnsPerHost: 128}}}
 	web := httptest.NewUnstartedServer(nil)
 	s.URL = "http://" + web.Listener.Addr().(*net.TCPAddr).String()
-	s.Server, err = server.New(ctx, server.Options{
+	build := server.Options{
 		Pool: pool, DoorPool: door, Plain: o.plain, ScansPerSecond: o.pace, DatabaseURL: o.databaseURL, OperatorKey: operatorKey, PublicURL: s.URL,
 		Log: slog.New(slog.NewJSONHandler(o.log, nil)), Now: time.Now,
-	})
+	}
+	if o.mail != nil {
+		o.mail(&build)
+	}
+	s.Server, err = server.New(ctx, build)
 	if err != nil {
 		t.Fatalf("build the server: %v", err)
 	}

@@ -1,0 +1,99 @@
+package issue
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"portillon/server/fault"
+	"portillon/server/post"
+	"portillon/server/repeat"
+	"portillon/server/session"
+	"portillon/server/ticket"
+)
+
+// mailOrder asks for the mail with the link of an order that was just made; an order
+// without an address gets none.
+func (s *Service) mailOrder(ctx context.Context, tx pgx.Tx, id ticket.OrderID, o order) error {
+	if o.holder.Email == "" {
+		return nil
+	}
+	return s.post.Ask(ctx, tx, post.Mail{Cause: "issue " + id.UUID().String(), Kind: post.OrderLink, Event: o.event.Event, Order: id})
+}
+
+// Resend mails the link that claims the ticket now to its holder once more: its own
+// link after a reissue, before that its order's. Needs the right issue; leaves an
+// audit row. The answer comes before the mail has left: the mail log has the rest.
+// Faults: mail.off, mail.no_address, ticket.revoked.
+func (s *Service) Resend(ctx context.Context, by session.Caller, call repeat.Call, id ticket.ID, reason string) (Ticket, error) {
+	_, err := s.perform(ctx, by, call, id, reason, act{
+		name: "ticket.resend", right: session.Issue, reasonless: true,
+		do: func(ctx context.Context, tx pgx.Tx, t locked) (map[string]any, error) {
+			return nil, s.resend(ctx, tx, t)
+		},
+	})
+	if err != nil {
+		return Ticket{}, err
+	}
+	return s.GetTicket(ctx, by, id)
+}
+
+func (s *Service) resend(ctx context.Context, tx pgx.Tx, t locked) error {
+	if !s.post.On() {
+		return post.ErrOff()
+	}
+	if err := t.refuseRevoked(); err != nil {
+		return err
+	}
+	var has bool
+	err := tx.QueryRow(ctx, `
+SELECT coalesce(nullif(t.holder_email, ''), o.email) <> '' FROM tickets t JOIN orders o ON o.id = t.order_id WHERE t.id = @id`,
+		pgx.NamedArgs{"id": t.id}).Scan(&has)
+	if err != nil {
+		return fmt.Errorf("look for the holder's address: %w", err)
+	}
+	if !has {
+		return fault.New(fault.Conflict, "mail.no_address", "the ticket has no e-mail address; show the link and hand it over yourself")
+	}
+	// Each press is an act of its own; a press that is repeated with its key never
+	// comes here.
+	return s.post.Ask(ctx, tx, post.Mail{
+		Cause: "resend " + uuid.NewString(), Kind: post.TicketLink, Event: t.event, Order: t.order, Ticket: t.id,
+	})
+}
+
+// ListMails is an event's mail log, the newest first, with the steps of each mail.
+// Needs the right to administer at the event's venue: addresses are masked there, but
+// what a mail server says is not for everyone.
+func (s *Service) ListMails(ctx context.Context, by session.Caller, event ticket.EventID, cursor string) (List[post.Sent], error) {
+	if _, err := s.eventFor(ctx, by, session.Admin, event); err != nil {
+		return List[post.Sent]{}, err
+	}
+	before, err := mailCursor(cursor)
+	if err != nil {
+		return List[post.Sent]{}, err
+	}
+	all, err := post.List(ctx, s.pool, event, before, pageSize+1)
+	if err != nil {
+		return List[post.Sent]{}, err
+	}
+	return page(all, func(m post.Sent) string { return m.Mail.String() }), nil
+}
+
+func mailCursor(cursor string) (uuid.UUID, error) {
+	if cursor == "" {
+		return uuid.Nil, nil
+	}
+	text, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil {
+		return uuid.Nil, badCursor(err)
+	}
+	id, err := uuid.ParseBytes(text)
+	if err != nil {
+		return uuid.Nil, badCursor(err)
+	}
+	return id, nil
+}
