@@ -11,7 +11,7 @@ import type { ReportState } from "./state.js";
 import { begins, busy, strips, ticks, type Strip } from "./strips.js";
 
 /** Names under the axis, as many as a phone's width takes. */
-const named = 5;
+const named = 4;
 
 /** The height of a strip, and the width of one bucket in it, in its own units. */
 const tall = 40;
