@@ -20,6 +20,7 @@ type metrics struct {
 	scans        *prometheus.CounterVec
 	scanSeconds  *prometheus.HistogramVec
 	attemptsLost prometheus.Counter
+	mails        *prometheus.CounterVec
 	requests     *prometheus.CounterVec
 	seconds      *prometheus.HistogramVec
 }
@@ -38,6 +39,9 @@ func newMetrics(pool *pgxpool.Pool, streams, waiting func() int) *metrics {
 		attemptsLost: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "portillon_attempts_lost_total", Help: "Scans whose log row could not be written. Anything above zero wants a look.",
 		}),
+		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "portillon_mails_total", Help: "Attempts to send a mail, by outcome: sent, failed for good, or waiting for the next attempt.",
+		}, []string{"outcome"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "portillon_http_requests_total", Help: "Answers by route, method and status.",
 		}, []string{"route", "method", "status"}),
@@ -45,7 +49,7 @@ func newMetrics(pool *pgxpool.Pool, streams, waiting func() int) *metrics {
 			Name: "portillon_http_seconds", Help: "Time to answer by route, streams excepted.", Buckets: scanBuckets,
 		}, []string{"route"}),
 	}
-	m.registry.MustRegister(m.scans, m.scanSeconds, m.attemptsLost, m.requests, m.seconds,
+	m.registry.MustRegister(m.scans, m.scanSeconds, m.attemptsLost, m.mails, m.requests, m.seconds,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, read func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))

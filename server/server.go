@@ -111,6 +111,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if s.Post, err = mails.New(mails.Options{
 		Pool: o.Pool, Keys: s.Keys, Text: s.text, PublicURL: o.PublicURL,
 		SMTP: o.Mail, Journal: o.MailJournal, Log: o.Log, Now: o.Now, RetryAfter: o.MailRetry,
+		Ended: func(outcome string) { s.metrics.mails.WithLabelValues(outcome).Inc() },
 	}); err != nil {
 		return nil, err
 	}

@@ -101,6 +101,7 @@ type NewTickets struct {
 	Seats      []string          `json:"seats,omitempty"`
 	ExternalID string            `json:"external_id,omitempty"`
 	Count      int               `json:"count,omitempty"`
+	Language   string            `json:"language,omitempty"` // of the mail to the holder
 }
 
 // Issued is an order: tickets of one act and their one claim link.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -14,15 +13,13 @@ import (
 	"portillon/server/audit"
 	"portillon/server/fault"
 	"portillon/server/keyring"
+	"portillon/server/locale"
 	"portillon/server/pg"
 	"portillon/server/repeat"
 	"portillon/server/session"
 	"portillon/server/ticket"
 	"portillon/wallet"
 )
-
-// languages are those of orders_language_check.
-var languages = []string{"en", "fr", "cs"}
 
 // maxCount is how many tickets one act may issue.
 const maxCount = 1000
@@ -132,7 +129,7 @@ func (s *Service) checkOrder(ctx context.Context, e Event, in TicketsIn) (order,
 		external: c.text("external_id", in.ExternalID, maxExternalID),
 	}
 	o.seats = c.seats(in)
-	if o.language = cmp.Or(in.Language, "en"); !slices.Contains(languages, o.language) {
+	if o.language = cmp.Or(in.Language, locale.Languages[0].String()); !locale.Speaks(o.language) {
 		c.add("language", unknown)
 	}
 	if o.external != "" && len(o.seats) > 1 {

@@ -6,6 +6,7 @@ package locale
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
@@ -16,6 +17,11 @@ import (
 
 // Languages that there are, the fallback first.
 var Languages = []language.Tag{language.English, language.French, language.Czech}
+
+// Speaks reports whether there is a language of this name: "en", "fr" or "cs".
+func Speaks(name string) bool {
+	return slices.ContainsFunc(Languages, func(tag language.Tag) bool { return tag.String() == name })
+}
 
 var matcher = language.NewMatcher(Languages)
 

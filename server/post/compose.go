@@ -59,8 +59,7 @@ func (s *Service) compose(ctx context.Context, id uuid.UUID) (letter, error) {
 	if err := m.To(about.to); err != nil {
 		return out, &failure{step: stepCompose, final: true, cause: errors.New("this is no address that mail can go to; correct it and send again")}
 	}
-	_, host, _ := strings.Cut(from.Address, "@")
-	m.SetMessageIDWithValue(id.String() + "@" + host)
+	m.SetMessageIDWithValue(id.String() + "@" + s.SMTP.domain())
 	m.SetDateWithValue(about.at)
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no holiday notices, please
 	m.Subject(s.say(about, "mail.link.subject"))

@@ -47,6 +47,8 @@ type Options struct {
 	Journal   string // the folder of the daily journal; "" for none
 	Log       *slog.Logger
 	Now       func() time.Time // for how long steps take, and when the next attempt is
+	// Ended counts what came of an attempt: sent, failed, or waiting for the next one.
+	Ended func(outcome string)
 	// RetryAfter is the wait after the failed attempt with this number, from 1; nil
 	// is the usual one.
 	RetryAfter func(attempt int) time.Duration

@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime/quotedprintable"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -229,6 +230,41 @@ func TestAServerThatWasAwayGetsTheMailOnceItIsBack(t *testing.T) {
 	until(t, "the mail is sent", func() bool { return entry(t, h).State == "sent" })
 	if n := len(o.texts()); n != 1 {
 		t.Errorf("sent %d times", n)
+	}
+}
+
+// What the desk sends again goes out under a cause of its own, with the link that
+// counts now, in the holder's language; without mail or address the answer says what
+// to do instead.
+func TestALinkIsSentAgainWhenTheDeskAsks(t *testing.T) {
+	t.Parallel()
+	o, h, _ := start(t, true, nil)
+	to := client.NewTickets{Category: h.Standard.Category, Language: "fr", Holder: &client.Holder{Name: "Marie", Email: "marie@example.net"}}
+	one := h.Issue(h.Event.Event, to).Tickets[0].Ticket.String()
+	until(t, "the first mail is sent", func() bool { return len(o.texts()) == 1 })
+	act := func(h *servertest.House, ticket, verb string) (client.ClaimLink, error) {
+		return client.Do[client.ClaimLink](t.Context(), h.Admin, http.MethodPost, "/v1/tickets/"+ticket+"/"+verb, map[string]string{"reason": "lost"})
+	}
+	link, err := act(h, one, "reissue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := act(h, one, "resend"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the second mail is sent", func() bool { return len(o.texts()) == 2 })
+	text, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(o.texts()[1])))
+	if err != nil || !strings.Contains(string(text), link.ClaimURL) || !strings.Contains(string(text), "Ouvrez ce lien") {
+		t.Errorf("the second mail is %s (%v)", text, err)
+	}
+
+	nobody := h.Issue(h.Event.Event, client.NewTickets{Category: h.Standard.Category}).Tickets[0].Ticket.String()
+	if _, err := act(h, nobody, "resend"); !client.IsProblem(err, "mail.no_address") {
+		t.Errorf("without an address: %v", err)
+	}
+	quiet := servertest.NewHouse(t)
+	if _, err := act(quiet, issue(quiet).Tickets[0].Ticket.String(), "resend"); !client.IsProblem(err, "mail.off") {
+		t.Errorf("without mail: %v", err)
 	}
 }
 

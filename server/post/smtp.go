@@ -138,11 +138,22 @@ func (l *line) connect(ctx context.Context) error {
 		_ = conn.Close()
 		return fmt.Errorf("no greeting: %w", err)
 	}
-	if err := l.Hello("localhost"); err != nil {
+	if err := l.Hello(l.domain()); err != nil {
 		_ = l.Close()
 		return fmt.Errorf("EHLO: %w", err)
 	}
 	return nil
+}
+
+// domain is whom we say to be (RFC 5321, 4.1.1.1). The name of this machine is often
+// none that a mail server knows; the sender's is one.
+func (s Settings) domain() string {
+	from, err := netmail.ParseAddress(s.From)
+	if err != nil {
+		return "localhost"
+	}
+	_, domain, _ := strings.Cut(from.Address, "@")
+	return domain
 }
 
 func (l *line) trust() *tls.Config {

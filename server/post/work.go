@@ -109,6 +109,9 @@ func (s *Service) end(ctx context.Context, id uuid.UUID, state string) error {
 		_, err := s.Pool.Exec(ctx, `
 UPDATE mails SET state = @state, sending_until = NULL, ended_at = CASE WHEN @state = 'waiting' THEN NULL ELSE portillon_now() END
 WHERE id = @id AND state = 'sending'`, pgx.NamedArgs{"id": id, "state": state})
+		if err == nil && s.Ended != nil {
+			s.Ended(state)
+		}
 		if err == nil || ctx.Err() != nil {
 			return wrap("write down what came of the mail", err)
 		}
