@@ -61,7 +61,7 @@ export function releaseNumber(lease: string): void {
 }
 
 export const ticket = (id: string) => get<Ticket>(`/v1/tickets/${id}`);
-export const change = (id: string, verb: "revoke" | "reinstate" | "hold" | "release", reason: string, key: string) =>
+export const change = (id: string, verb: "revoke" | "reinstate" | "hold" | "release" | "resend", reason: string, key: string) =>
   post<Ticket>(`/v1/tickets/${id}/${verb}`, { reason }, key);
 export const showLink = (id: string) => post<{ claim_url: string }>(`/v1/tickets/${id}/link`, {});
 export const reissue = (id: string, reason: string, key: string) => post<{ claim_url: string }>(`/v1/tickets/${id}/reissue`, { reason }, key);

@@ -17,10 +17,13 @@ test("acts and passages are one row of moments, whatever the fraction of a secon
   );
 });
 
-test("what is offered follows the ticket's state, and paper only where its category has it", () => {
-  assert.ok(deeds({ status: "active" }, true).includes("print"));
-  assert.ok(!deeds({ status: "active" }, false).includes("print"));
-  assert.deepEqual(deeds({ status: "revoked" }, true), ["reinstate"]);
-  assert.ok(deeds({ status: "held" }, true).includes("release"));
-  assert.ok(!deeds({ status: "used" }, true).includes("hold"));
+test("what is offered follows the ticket's state, paper only where its category has it, and mail only to an address", () => {
+  const holder = { name: "Anna", email: "anna@example.org" };
+  assert.ok(deeds({ status: "active", holder }, true).includes("print"));
+  assert.ok(!deeds({ status: "active", holder }, false).includes("print"));
+  assert.deepEqual(deeds({ status: "revoked", holder }, true), ["reinstate"]);
+  assert.ok(deeds({ status: "held", holder }, true).includes("release"));
+  assert.ok(!deeds({ status: "used", holder }, true).includes("hold"));
+  assert.ok(deeds({ status: "active", holder }, true).includes("resend"));
+  assert.ok(!deeds({ status: "active", holder: { ...holder, email: "" } }, true).includes("resend"));
 });

@@ -2,6 +2,7 @@
 // row of moments.
 
 import type { Act, Admission, Ticket } from "./answers.js";
+import type { Deed } from "./state.js";
 
 export type Moment = { readonly at: string } & ({ readonly kind: "act"; readonly act: Act } | { readonly kind: "admission"; readonly admission: Admission });
 
@@ -16,15 +17,21 @@ export function life(ticket: Pick<Ticket, "history" | "admissions">): readonly M
 }
 
 /** What may be done to a ticket now, in the order in which it is offered. */
-export function deeds(ticket: Pick<Ticket, "status">, paper: boolean): readonly ("revoke" | "reinstate" | "hold" | "release" | "reissue" | "link" | "print")[] {
-  switch (ticket.status) {
+export function deeds({ status, holder }: Pick<Ticket, "status" | "holder">, paper: boolean): readonly Deed[] {
+  const link: readonly Deed[] = holder.email === "" ? ["link", "reissue"] : ["link", "resend", "reissue"];
+  switch (status) {
     case "active":
-      return paper ? ["link", "reissue", "print", "hold", "revoke"] : ["link", "reissue", "hold", "revoke"];
+      return paper ? [...link, "print", "hold", "revoke"] : [...link, "hold", "revoke"];
     case "used":
       return ["revoke"];
     case "held":
-      return ["release", "link", "reissue", "revoke"];
+      return ["release", ...link, "revoke"];
     case "revoked":
       return ["reinstate"];
   }
+}
+
+/** Whether a deed asks why: what only hands the link to its holder does not. */
+export function asksWhy(deed: Deed): boolean {
+  return deed !== "link" && deed !== "resend";
 }

@@ -4,6 +4,7 @@
 import * as calls from "./calls.js";
 import { pause } from "./counting.js";
 import type { Desk } from "./desk.js";
+import { asksWhy } from "./life.js";
 import { firstOrder } from "./loading.js";
 import { format } from "./route.js";
 import { closed, form, opened, type Deed, type DevicesState, type IssueState } from "./state.js";
@@ -51,7 +52,7 @@ async function inView(desk: Desk, act: string, on: string): Promise<void> {
     case "ticket": {
       if (act !== "deed") return;
       const deed = on as Deed;
-      return desk.show({ ...opened(state, "deed"), deed }, deed === "link" ? "deed-title" : "deed-reason");
+      return desk.show({ ...opened(state, "deed"), deed }, asksWhy(deed) ? "deed-reason" : "deed-title");
     }
     case "devices":
       return atDevices(desk, state, act, on);

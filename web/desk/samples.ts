@@ -208,6 +208,7 @@ export const samples: Readonly<Record<string, State>> = {
   ticket_revoke: withForm({ ...opened(valid, "deed"), deed: "revoke" }, "deed", { trouble: fields(["reason", "required"]) }),
   ticket_show_link: { ...opened(valid, "deed"), deed: "link" },
   ticket_reissue: { ...opened(valid, "deed", { reason: "Lost the mail" }), deed: "reissue" },
+  ticket_resend: withForm({ ...opened(valid, "deed"), deed: "resend" }, "deed", { trouble: trouble("mail.off") }),
   ticket_print: withForm({ ...opened(valid, "deed"), deed: "print" }, "deed", { trouble: trouble("ticket.not_active", { status: "held" }) }),
   ticket_link: { ...valid, handed: { ...handed, what: "link" } },
   ticket_paper: { ...valid, handed: { text: "PS1:", picture, what: "paper" } },

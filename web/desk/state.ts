@@ -55,7 +55,7 @@ export interface Listing {
 }
 
 /** What can be done to a ticket. */
-export type Deed = "revoke" | "reinstate" | "hold" | "release" | "reissue" | "link" | "print";
+export type Deed = "revoke" | "reinstate" | "hold" | "release" | "reissue" | "link" | "resend" | "print";
 
 interface Bare {
   readonly forms: Forms;

@@ -1,7 +1,7 @@
 // The view of one ticket: what it is, what can be done, and its life so far.
 
 import { h } from "../shared/dom.js";
-import { deeds, life } from "./life.js";
+import { asksWhy, deeds, life } from "./life.js";
 import { badge, button, facts, field, formOf, handed, heading, link, type FormParts } from "./parts.js";
 import type { Phrases } from "./phrases.js";
 import { format } from "./route.js";
@@ -61,7 +61,7 @@ function work(state: TicketState, p: Phrases): HTMLElement {
 /** The second press: what it means, why, and whether. */
 function ask(state: TicketState, deed: Deed, p: Phrases): HTMLElement {
   const parts = { p, id: "deed", form: state.forms["deed"] } as FormParts;
-  const reason = deed !== "link" && field(parts, { name: "reason", label: "desk.reason", hint: "desk.reason_hint", ...(deed === "print" && { optional: true }) });
+  const reason = asksWhy(deed) && field(parts, { name: "reason", label: "desk.reason", hint: "desk.reason_hint", ...(deed === "print" && { optional: true }) });
   return h(
     "section",
     { class: "panel ask", "aria-labelledby": "deed-title" },

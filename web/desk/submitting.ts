@@ -97,7 +97,9 @@ async function addCategory(state: Of<"event">, form: Form): Promise<Step> {
 }
 
 async function issue(state: Of<"issue">, form: Form): Promise<Step> {
-  const issued = await calls.issue(state.event.event, orders.tickets(form.values, state.kept?.lease), form.key);
+  // The holder is written to in the language of the desk: nobody knows theirs.
+  const order = { ...orders.tickets(form.values, state.kept?.lease), language: document.documentElement.lang };
+  const issued = await calls.issue(state.event.event, order, form.key);
   // The next order has a key and a number of its own; the category most likely stays.
   const { kept: _, ...next } = opened(state, "issue", { category: form.values["category"] ?? "", count: "1" });
   return { kind: "stay", state: { ...next, issued: { ...issued, handed: await hand(issued.claim_url) } }, focus: "issued-title" };
