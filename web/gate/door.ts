@@ -247,7 +247,7 @@ export class Door {
     this.#codes.stop();
     this.#searching.clear();
     if (kind === "gate_code") this.#codes.start();
-    this.#show(kind === "search" ? { kind, ...noSearch } : kind === "recent" ? { kind, busy: false } : kind === "more" ? { kind, closing: false, busy: false } : kind === "gate_code" ? { kind, failed: false } : { kind });
+    this.#show(opened(kind));
   }
 
   typed(text: string): void {
@@ -494,4 +494,20 @@ export class Door {
 
 function shownOf(outcome: Outcome): Shown {
   return outcome.kind === "answer" ? { kind: "answer", answer: outcome.answer } : { kind: "problem", code: outcome.code, detail: outcome.detail };
+}
+
+/** A panel as it opens. */
+function opened(kind: Panel["kind"]): Panel {
+  switch (kind) {
+    case "search":
+      return { kind, ...noSearch };
+    case "recent":
+      return { kind, busy: false };
+    case "more":
+      return { kind, closing: false, busy: false };
+    case "gate_code":
+      return { kind, failed: false };
+    default:
+      return { kind };
+  }
 }

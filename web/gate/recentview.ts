@@ -2,6 +2,7 @@
 
 import { h } from "../shared/dom.js";
 import type { Key } from "../shared/messages.js";
+import { back } from "./parts.js";
 import type { Phrases } from "./phrases.js";
 import type { Recent } from "./recent.js";
 import { shape } from "./shapes.js";
@@ -12,10 +13,10 @@ const reasons: readonly Key[] = ["gate.undo_turnstile", "gate.undo_person", "gat
 /** The panel of the last scans. */
 export function lastScans({ recent, time_zone }: Work, panel: Extract<Panel, { kind: "recent" }>, phrases: Phrases, acts: Acts): readonly Node[] {
   const title = h("h2", { tabindex: -1, "data-focus": panel.undoing === undefined }, phrases.say("gate.recent"));
-  const back = h("button", { type: "button", id: "close-panel", class: "quiet", onclick: () => acts.open("none") }, phrases.say("gate.back"));
-  if (recent.length === 0) return [h("div", { class: "recents" }, title, h("p", {}, phrases.say("gate.recent_none")), back)];
+  const away = back(() => acts.open("none"), phrases);
+  if (recent.length === 0) return [h("div", { class: "recents" }, title, h("p", {}, phrases.say("gate.recent_none")), away)];
   const items = recent.map((one) => item(one, panel, time_zone, phrases, acts));
-  return [h("div", { class: "recents" }, title, h("ul", {}, ...items), back)];
+  return [h("div", { class: "recents" }, title, h("ul", {}, ...items), away)];
 }
 
 function item(one: Recent, panel: Extract<Panel, { kind: "recent" }>, zone: string, phrases: Phrases, acts: Acts): Node {

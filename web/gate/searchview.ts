@@ -1,13 +1,11 @@
 // Finding a guest: the field, who was found, and one ticket's card.
 
 import { h } from "../shared/dom.js";
-import type { Key } from "../shared/messages.js";
 import type { FoundTicket } from "./answers.js";
+import { back, judgements } from "./parts.js";
 import type { Phrases } from "./phrases.js";
 import type { Search } from "./search.js";
 import type { Acts, Work } from "./state.js";
-
-const reasons: readonly Key[] = ["gate.override_identity", "gate.override_known", "gate.override_device", "gate.override_supervisor"];
 
 /** The panel of the search. */
 export function searching(work: Work, search: Search, phrases: Phrases, acts: Acts): readonly Node[] {
@@ -83,14 +81,10 @@ function choices(one: FoundTicket, direction: "in" | "out", phrases: Phrases, ac
 
 /** The second press is the reason. Enter does nothing before, since hand scanners send it. */
 function why(phrases: Phrases, acts: Acts): readonly Node[] {
-  const ready = reasons.map((key, n) => h("button", { id: `look-up-${n}`, onclick: () => acts.lookUp(phrases.say(key)) }, phrases.say(key)));
+  const ready = judgements.map((key, n) => h("button", { id: `look-up-${n}`, onclick: () => acts.lookUp(phrases.say(key)) }, phrases.say(key)));
   return [
     h("h3", { tabindex: -1, "data-focus": true }, phrases.say("gate.look_up_why")),
     h("div", { class: "why" }, ...ready),
     h("button", { type: "button", id: "look-up-cancel", class: "quiet", onclick: () => acts.askLookUp(false) }, phrases.say("gate.cancel")),
   ];
-}
-
-function back(onclick: () => void, phrases: Phrases): HTMLElement {
-  return h("button", { type: "button", id: "close-panel", class: "quiet", onclick }, phrases.say("gate.back"));
 }

@@ -2,7 +2,7 @@
 // the door needs to know, largest first.
 
 import { h } from "../shared/dom.js";
-import type { Key } from "../shared/messages.js";
+import { judgements } from "./parts.js";
 import type { Button, Phrases, View } from "./phrases.js";
 import { classOf, type Over } from "./screen.js";
 import { shape, sign } from "./shapes.js";
@@ -69,12 +69,11 @@ function answer(over: Extract<Over, { kind: "answer" }>, overriding: boolean, ph
 /** Why the guest is let in: a press, or a sentence and a press. Enter does nothing, since hand scanners send it. */
 function reasons(phrases: Phrases, acts: Acts): Node {
   const own = h("input", { id: "override-own", autocomplete: "off", maxlength: 200, "aria-label": phrases.say("gate.override_other"), placeholder: phrases.say("gate.override_other") });
-  const ready: readonly Key[] = ["gate.override_identity", "gate.override_known", "gate.override_device", "gate.override_supervisor"];
   return h(
     "div",
     { class: "reasons" },
     h("h3", { tabindex: -1, "data-focus": true }, phrases.say("gate.override_why")),
-    ...ready.map((key, n) => h("button", { id: `override-${n}`, class: "choice", onclick: () => acts.override(phrases.say(key)) }, phrases.say(key))),
+    ...judgements.map((key, n) => h("button", { id: `override-${n}`, class: "choice", onclick: () => acts.override(phrases.say(key)) }, phrases.say(key))),
     h("div", { class: "own" }, own, h("button", { id: "override-send", class: "choice", onclick: () => own.value.trim() !== "" && acts.override(own.value.trim()) }, phrases.say("gate.override_send"))),
     h("button", { id: "override-cancel", class: "next", onclick: () => acts.open("none") }, phrases.say("gate.cancel")),
   );

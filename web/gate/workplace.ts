@@ -3,6 +3,7 @@
 
 import { h } from "../shared/dom.js";
 import type { Key } from "../shared/messages.js";
+import { back } from "./parts.js";
 import type { Phrases } from "./phrases.js";
 import { classOf } from "./screen.js";
 import { lastScans } from "./recentview.js";
@@ -130,13 +131,9 @@ function typing(phrases: Phrases, acts: Acts): readonly Node[] {
       { class: "typing", onsubmit: submit },
       h("label", { for: "code" }, phrases.say("gate.type_label")),
       field,
-      h("div", { class: "row" }, h("button", { class: "main", id: "check" }, phrases.say("gate.check")), cancel(phrases, acts)),
+      h("div", { class: "row" }, h("button", { class: "main", id: "check" }, phrases.say("gate.check")), back(() => acts.open("none"), phrases)),
     ),
   ];
-}
-
-function cancel(phrases: Phrases, acts: Acts): HTMLElement {
-  return h("button", { type: "button", id: "close-panel", class: "quiet", onclick: () => acts.open("none") }, phrases.say("gate.back"));
 }
 
 function gateCode({ code, failed }: { code?: Modules; failed: boolean }, phrases: Phrases, acts: Acts): readonly Node[] {
@@ -165,7 +162,7 @@ function more(state: Work, { closing, busy, trouble }: Extract<Work["panel"], { 
       ...(closable ? [h("button", { id: "close-gate", class: closing ? "wide danger" : "wide", disabled: busy, onclick: () => acts.closeGate() }, phrases.say(label))] : []),
       h("button", { class: "wide", id: "other-gate", onclick: () => acts.otherGate() }, phrases.say("gate.other_gate")),
       h("button", { class: "wide", id: "sign-off", onclick: () => acts.signOff() }, phrases.say("gate.sign_off")),
-      cancel(phrases, acts),
+      back(() => acts.open("none"), phrases),
     ),
   ];
 }

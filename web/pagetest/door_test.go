@@ -35,14 +35,20 @@ func openGate(t *testing.T, h *servertest.House, camera *pagetest.Camera) gatePa
 	g := gatePage{pagetest.NewTab(t, camera.Flags()), h}
 	g.Before(gateDiary)
 	g.Do(chromedp.Navigate(link))
+	g.signOn(person)
+	return g
+}
+
+// signOn pairs the browser by the link that it opened, signs the person on and starts
+// work at the main gate.
+func (g gatePage) signOn(person ticket.PersonID) {
 	g.Click("#pair")
 	g.Click("#person-" + person.String())
 	for _, digit := range pin {
 		g.Click("#pin-" + string(digit))
 	}
-	g.Click("#gate-" + h.Gate.Gate.String())
+	g.Click("#gate-" + g.house.Gate.Gate.String())
 	g.start()
-	return g
 }
 
 // newcomer is a controller with a PIN, and a link that pairs without a question.

@@ -24,20 +24,14 @@ func TestAGateThatIsTurnedRoundLetsOut(t *testing.T) {
 
 	k := sitDown(t, link)
 	k.Expect("status of 410") // ten seconds at a stroke may cost it a lease
-	k.enter("#pair")
-	k.enter("#person-" + person.String())
-	k.Until(`document.querySelector("#pin-1")`)
-	k.press(pin)
-	k.enter("#gate-" + h.Gate.Gate.String())
-	k.enter("#start")
-	k.Until(leaseHeld)
+	k.signOn(h, person)
 	present := func(title string) {
 		t.Helper()
 		h.DB.Shift(t, 11*time.Second) // one proof makes one passage
 		code := phone.Signed(t, issued.Ticket, pavel.Hold(t))
 		k.enter("#tool-typing")
 		k.Until(`document.activeElement.id === "code"`)
-		k.press(code)
+		k.paste(code)
 		k.press(kb.Enter)
 		k.Until(`document.querySelector(".verdict h2")?.textContent === "` + title + `"`)
 		k.press(kb.Escape)

@@ -51,6 +51,7 @@ window.Date = class extends Right {
 };
 `
 
+// T35
 func TestAPhoneWithAWrongClockAndZoneIsAdmittedByNonceAndWithoutNetworkByTime(t *testing.T) {
 	t.Parallel()
 	wrong := []time.Duration{-30 * time.Second, 90 * time.Second, -time.Hour, 24 * time.Hour}

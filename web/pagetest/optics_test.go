@@ -17,7 +17,7 @@ MediaStreamTrack.prototype.getCapabilities = function () { return { ...capabilit
 MediaStreamTrack.prototype.applyConstraints = async (wanted) => void window.lit.push(wanted.advanced[0].torch);
 `
 
-// Of two cameras the other one is chosen and is the one after a reload; the light is
+// T64. Of two cameras the other one is chosen and is the one after a reload; the light is
 // turned on and off, and a fresh camera's light is off.
 func TestAnotherCameraIsRememberedAndTheLightTurnedOn(t *testing.T) {
 	t.Parallel()
@@ -28,13 +28,7 @@ func TestAnotherCameraIsRememberedAndTheLightTurnedOn(t *testing.T) {
 	}), h}
 	g.Before(lamp)
 	g.Do(chromedp.Navigate(link))
-	g.Click("#pair")
-	g.Click("#person-" + person.String())
-	for _, digit := range pin {
-		g.Click("#pin-" + string(digit))
-	}
-	g.Click("#gate-" + h.Gate.Gate.String())
-	g.start()
+	g.signOn(person)
 	const device = `document.querySelector("video").srcObject?.getVideoTracks()[0]?.getSettings().deviceId ?? ""`
 	first := pagetest.Eval[string](g.Tab, device)
 	g.Click("#tool-more")

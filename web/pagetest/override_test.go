@@ -1,7 +1,6 @@
 package pagetest_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -19,10 +18,7 @@ import (
 func TestAControllerLetsInByJudgementSaysWhyAndTakesItBack(t *testing.T) {
 	t.Parallel()
 	h := servertest.NewHouse(t)
-	person := h.Member("Eva", session.Grant{Venue: h.Venue.Venue, Role: session.Controller, CanOverride: true}).Person
-	if err := h.Session.SetPIN(context.Background(), servertest.Operator, person, pin); err != nil {
-		t.Fatal(err)
-	}
+	person := judge(t, h)
 	phone, issued := h.Claimed(h.Event.Event, client.NewTickets{Category: h.Standard.Category})
 	pavel := h.Controller("Pavel", session.Controller)
 	code := phone.Signed(t, issued.Ticket, pavel.Hold(t))
@@ -31,16 +27,10 @@ func TestAControllerLetsInByJudgementSaysWhyAndTakesItBack(t *testing.T) {
 	}
 
 	k := sitDown(t, pairing(t, h).PairingLink)
-	k.enter("#pair")
-	k.enter("#person-" + person.String())
-	k.Until(`document.querySelector("#pin-1")`)
-	k.press(pin)
-	k.enter("#gate-" + h.Gate.Gate.String())
-	k.enter("#start")
-	k.Until(leaseHeld)
+	k.signOn(h, person)
 	k.enter("#tool-typing")
 	k.Until(`document.activeElement.id === "code"`)
-	k.press(code)
+	k.paste(code)
 	k.press(kb.Enter)
 	k.Until(`document.querySelector(".verdict")?.dataset.reason === "already_used"`)
 	k.enter("#override")

@@ -2,13 +2,13 @@ package pagetest_test
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"image"
 	"image/jpeg"
 	_ "image/png" // of whole windows
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,17 +18,19 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/google/uuid"
 
+	"portillon/server/servertest"
 	"portillon/wallet"
 	"portillon/web/pagetest"
 )
 
+// T70
 func TestACodeIsReadAtAnyInstantAlsoWhileItChanges(t *testing.T) {
 	t.Parallel()
 	instants := 100
 	if os.Getenv("PORTILLON_SOAK") != "" {
 		instants = 1000
 	}
-	gallery := pagetest.NewGallery(t)
+	gallery, gate := pagetest.NewGallery(t), newLens(t, servertest.NewHouse(t))
 	tab := pagetest.NewTab(t, nil)
 	gallery.Open(tab, pagetest.Look{Page: "wallet", Scheme: "dark", Width: 390, Height: 844, Scale: 2}, "en")
 	held, err := (&wallet.Phone{}).Add(uuid.New(), uuid.New())
@@ -52,11 +54,10 @@ func TestACodeIsReadAtAnyInstantAlsoWhileItChanges(t *testing.T) {
 			pagetest.Eval[any](tab, "void setTimeout(() => portillonCodes.draw("+strconv.Quote(after)+"), "+strconv.Itoa(delay)+")")
 			time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond)
 		}
-		shot := base64.StdEncoding.EncodeToString(tab.Shot(".window"))
-		switch pagetest.Promise[string](tab, `portillonCodes.read("`+shot+`")`) {
-		case after:
+		switch texts := gate.texts(tab.Shot(".window")); {
+		case slices.Equal(texts, []string{after}):
 			read++
-		case before:
+		case slices.Equal(texts, []string{before}):
 			read++
 			if i%2 == 0 {
 				early++
@@ -78,7 +79,7 @@ func TestACodeIsReadAtAnyInstantAlsoWhileItChanges(t *testing.T) {
 
 func TestTheCardIsWhiteAndItsCodeDarkWhateverTheBrowserDoesToColours(t *testing.T) {
 	t.Parallel()
-	gallery := pagetest.NewGallery(t)
+	gallery, gate := pagetest.NewGallery(t), newLens(t, servertest.NewHouse(t))
 	tab := pagetest.NewTab(t, nil)
 	feature := func(name, value string) *emulation.MediaFeature {
 		return &emulation.MediaFeature{Name: name, Value: value}
@@ -114,7 +115,7 @@ func TestTheCardIsWhiteAndItsCodeDarkWhateverTheBrowserDoesToColours(t *testing.
 		if c.features != nil && !pagetest.Eval[bool](tab, `matchMedia("(forced-colors: active)").matches`) {
 			t.Fatalf("%s: no colours are forced", name)
 		}
-		for _, complaint := range unreadable(t, tab, text) {
+		for _, complaint := range unreadable(t, tab, gate, text) {
 			t.Errorf("%s: %s", name, complaint)
 		}
 		darken(t, tab, false)
@@ -139,10 +140,10 @@ func shotOf(t *testing.T, tab *pagetest.Tab) image.Image {
 
 // unreadable says what is wrong with the code on the screen: it cannot be read,
 // or is not nearly black on nearly white.
-func unreadable(t *testing.T, tab *pagetest.Tab, text string) (complaints []string) {
+func unreadable(t *testing.T, tab *pagetest.Tab, gate lens, text string) (complaints []string) {
 	t.Helper()
 	shot := tab.Shot(".window")
-	if pagetest.Promise[string](tab, `portillonCodes.read("`+base64.StdEncoding.EncodeToString(shot)+`")`) != text {
+	if !slices.Equal(gate.texts(shot), []string{text}) {
 		complaints = append(complaints, "the code cannot be read")
 	}
 	picture, err := jpeg.Decode(bytes.NewReader(shot))

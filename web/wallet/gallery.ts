@@ -5,7 +5,6 @@ import "../shared/base.css";
 import "./wallet.css";
 import "./ticket.css";
 import { byId } from "../shared/dom.js";
-import { decodeQR } from "qr/decode.js";
 import { loadMessages } from "../shared/messages.js";
 import { Drawing } from "./drawing.js";
 import { samples, withCode } from "./samples.js";
@@ -15,7 +14,7 @@ import { Words } from "./words.js";
 declare global {
   interface Window {
     portillonGallery?: { readonly names: readonly string[]; show(name: string): void };
-    portillonCodes?: { draw(text: string): void; read(picture: string): Promise<string> };
+    portillonCodes?: { draw(text: string): void };
   }
 }
 
@@ -36,19 +35,6 @@ async function open(): Promise<void> {
   window.portillonCodes = {
     /** Draws a ticket with this code in the place of the one before, as a new nonce does. */
     draw: (text) => drawing.draw(withCode(text)),
-    /** Reads the code of a picture in base64; "" if none can be read. */
-    async read(picture) {
-      const bitmap = await createImageBitmap(new Blob([Uint8Array.from(atob(picture), (char) => char.charCodeAt(0))]));
-      const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
-      const context = canvas.getContext("2d");
-      context?.drawImage(bitmap, 0, 0);
-      const image = context?.getImageData(0, 0, bitmap.width, bitmap.height);
-      try {
-        return image === undefined ? "" : decodeQR(image);
-      } catch {
-        return "";
-      }
-    },
   };
 }
 
