@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"portillon/server/client"
 	"portillon/server/servertest"
@@ -124,6 +125,37 @@ func TestAScanByShortCodeIsReplayedWhenTheCodeIsForgotten(t *testing.T) {
 	}
 	if a := karel.AskAs(t, key, client.Scan{Code: short.Code}); a.Reason != ticket.Admitted || !a.Replayed {
 		t.Errorf("got %+v", a)
+	}
+}
+
+func TestASweepOfShortCodesWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	h := servertest.NewHouse(t)
+	karel := h.Controller("Karel", session.Controller)
+	phone, issued := h.Claimed(h.Event.Event, client.NewTickets{Category: h.Standard.Category})
+	insert := `
+INSERT INTO short_codes (venue_id, hash, ticket_id, generation, nonce, made_at, expires_at)
+SELECT @venue, sha256(n::text::bytea), gen_random_uuid(), 1, sha256('x'), portillon_now(), portillon_now() - interval '2 hours'
+FROM generate_series(1, 3) AS n`
+	if _, err := h.DB.Pool.Exec(context.Background(), insert, pgx.NamedArgs{"venue": h.Venue.Venue}); err != nil {
+		t.Fatal(err)
+	}
+	other := servertest.Must(h.DB.Pool.Begin(context.Background()))(t)
+	defer func() { _ = other.Rollback(context.Background()) }()
+	if _, err := other.Exec(context.Background(), `DELETE FROM short_codes WHERE hash = sha256('1')`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	defer stop()
+	if _, err := client.Do[client.Short](ctx, h.Client(""), http.MethodPost, "/v1/wallet/short",
+		map[string]string{"proof": phone.Signed(t, issued.Ticket, karel.Hold(t))}); err != nil {
+		t.Fatalf("a code, while another phone's sweep is under way: %v", err)
+	}
+	if err := other.Rollback(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.Count(t, "short_codes"); n != 2 {
+		t.Errorf("%d codes are left; want the new one and the one that was held", n)
 	}
 }
 

@@ -86,11 +86,19 @@ type shortRow struct {
 
 // giveShort finds six digits that are free at the venue.
 func (s *Service) giveShort(ctx context.Context, tx pgx.Tx, code wallet.Code, venue ticket.VenueID, now time.Time) (string, error) {
-	_, err := tx.Exec(ctx, `
-DELETE FROM short_codes WHERE expires_at < @kept_until OR ticket_id = @ticket AND used_at IS NULL`,
-		pgx.NamedArgs{"kept_until": now.Add(-shortKept), "ticket": ticket.ID(code.Ticket)})
+	_, err := tx.Exec(ctx, `DELETE FROM short_codes WHERE ticket_id = @ticket AND used_at IS NULL`,
+		pgx.NamedArgs{"ticket": ticket.ID(code.Ticket)})
 	if err != nil {
 		return "", fmt.Errorf("end the earlier code: %w", err)
+	}
+	// What another phone sweeps at this moment is left to it: two sweeps that
+	// waited for each other's rows would be a deadlock.
+	_, err = tx.Exec(ctx, `
+DELETE FROM short_codes WHERE (venue_id, hash) IN (
+  SELECT venue_id, hash FROM short_codes WHERE expires_at < @kept_until ORDER BY expires_at LIMIT 100 FOR UPDATE SKIP LOCKED)`,
+		pgx.NamedArgs{"kept_until": now.Add(-shortKept)})
+	if err != nil {
+		return "", fmt.Errorf("sweep the short codes: %w", err)
 	}
 	for range 20 {
 		n, err := rand.Int(rand.Reader, big.NewInt(1_000_000))

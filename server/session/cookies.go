@@ -179,9 +179,12 @@ func (k store) DeleteCtx(ctx context.Context, token string) error {
 	return err
 }
 
-// sweep deletes what has lapsed; whoever signs in does it.
+// sweep deletes what has lapsed; whoever signs in does it, and leaves to others
+// what they sweep at this moment.
 func (k store) sweep(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, `DELETE FROM sessions WHERE expiry <= portillon_now()`)
+	_, err := tx.Exec(ctx, `
+DELETE FROM sessions WHERE token IN (
+  SELECT token FROM sessions WHERE expiry <= portillon_now() ORDER BY expiry LIMIT 100 FOR UPDATE SKIP LOCKED)`)
 	return err
 }
 

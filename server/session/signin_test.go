@@ -72,6 +72,43 @@ func TestTheCookieHasAllItsAttributesWithAndWithoutTLS(t *testing.T) {
 	}
 }
 
+func TestASweepOfSessionsWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ctx := context.Background()
+	p := h.staff("Eva", nil)
+	h.setPassword(p, password)
+	if _, err := h.db.Pool.Exec(ctx, `
+INSERT INTO sessions (token, data, expiry) SELECT 'lapsed ' || n, '', portillon_now() - interval '1 hour' FROM generate_series(1, 3) AS n`); err != nil {
+		t.Fatal(err)
+	}
+	other, err := h.db.Pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Rollback(ctx) }()
+	if _, err := other.Exec(ctx, `DELETE FROM sessions WHERE token = 'lapsed 2'`); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan int, 1)
+	go func() { answered <- signIn(h.browser(), p.Email, password).status }()
+	select {
+	case status := <-answered:
+		if status != http.StatusOK {
+			t.Fatalf("signing in while another's sweep is under way: %d", status)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("signing in waits for another's sweep")
+	}
+	if err := other.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	if err := h.db.Pool.QueryRow(ctx, `SELECT count(*) FROM sessions WHERE token LIKE 'lapsed %'`).Scan(&left); err != nil || left != 1 {
+		t.Errorf("%d lapsed sessions are left, %v; want the one that was held", left, err)
+	}
+}
+
 func TestADeskSessionEndsWhenItIsIdleAndIsProlongedByUse(t *testing.T) {
 	t.Parallel()
 	h := open(t)
