@@ -49,6 +49,7 @@ var rights = map[string]struct{ own, other string }{
 	"POST /v1/me/pin":                      {"kaA", "kaA"},
 	"GET /v1/people":                       {"aA4*", "aA4*"},
 	"POST /v1/people":                      {"aA4*", "A*"},
+	"GET /v1/people/:person":               {"aA4*", "A*"},
 	"PATCH /v1/people/:person":             {"aA4*", "A*"},
 	"POST /v1/people/:person/link":         {"aA4*", "A*"},
 	"POST /v1/pairings":                    {"aA4*", "A*"},

@@ -79,6 +79,7 @@ func (s *Server) staffRoutes() []Route {
 		{post, "/v1/me/pin", session.Staff, "Sets one's own PIN for gate devices.", who.HandleSetPIN, takes(session.SetPINRequest{}, done, nil)},
 		{get, "/v1/people", session.Admin, "Lists people and their roles.", who.HandleListPeople, lists[session.Person]("cursor")},
 		{post, "/v1/people", session.Admin, "Adds a person; answers with a one-time link.", who.HandleAddPerson, makes(session.AddPersonRequest{}, session.Person{})},
+		{get, "/v1/people/:person", session.Admin, "Shows a person and their roles.", who.HandleGetPerson, gives(ok, session.Person{})},
 		{patch, "/v1/people/:person", session.Admin, "Changes a person's name or roles, or disables them.", who.HandleChangePerson, takes(session.ChangePersonRequest{}, ok, session.Person{})},
 		{post, "/v1/people/:person/link", session.Admin, "Makes a new one-time link for a person.", who.HandlePersonLink, gives(ok, session.LinkAnswer{})},
 		{post, "/v1/pairings", session.Admin, "Makes a link that pairs a browser as a gate device.", who.HandleCreatePairing, makes(session.CreatePairingRequest{}, session.Pairing{})},

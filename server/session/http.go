@@ -146,6 +146,16 @@ func (s *Service) HandleListPeople(c echo.Context) error {
 	return answer(c, http.StatusOK, wire.List[Person]{Items: items, Next: next}, err)
 }
 
+// HandleGetPerson is GET /v1/people/{person}.
+func (s *Service) HandleGetPerson(c echo.Context) error {
+	id, err := wire.ID[struct{}](c, "person")
+	if err != nil {
+		return err
+	}
+	person, err := s.GetPerson(c.Request().Context(), From(c), ticket.PersonID(id))
+	return answer(c, http.StatusOK, person, err)
+}
+
 // AddPersonRequest is the body that HandleAddPerson takes.
 type AddPersonRequest struct {
 	Name     string  `json:"name"`

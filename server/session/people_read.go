@@ -69,6 +69,24 @@ ORDER BY p.name, p.id LIMIT @limit`,
 	return items, next, s.fillGrants(ctx, items)
 }
 
+// GetPerson shows one of those whom ListPeople lists. Faults: person.not_found,
+// session.right_missing.
+func (s *Service) GetPerson(ctx context.Context, by Caller, person ticket.PersonID) (Person, error) {
+	if err := by.Require(Admin, ticket.VenueID{}); err != nil {
+		return Person{}, err
+	}
+	p, err := s.readPerson(ctx, person)
+	if err != nil {
+		return Person{}, err
+	}
+	for _, g := range p.Grants {
+		if !g.Venue.IsZero() && by.May(Admin, g.Venue) {
+			return p, nil
+		}
+	}
+	return p, by.RequireEverywhere(Admin)
+}
+
 // PersonByEmail finds a person, disabled or not. Fault: person.not_found.
 func (s *Service) PersonByEmail(ctx context.Context, by Caller, email string) (Person, error) {
 	var id ticket.PersonID

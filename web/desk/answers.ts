@@ -10,14 +10,46 @@ export interface Grant {
   /** Absent: at every venue. */
   readonly venue?: string;
   readonly role: "controller" | "supervisor" | "admin";
+  readonly can_override?: boolean;
 }
 
 export interface Me {
+  readonly person?: string;
   readonly name: string;
   readonly email?: string;
   readonly has_password: boolean;
   readonly has_pin: boolean;
   readonly grants: readonly Grant[];
+}
+
+/** Somebody of the staff. */
+export interface Person {
+  readonly person: string;
+  readonly name: string;
+  readonly email: string;
+  readonly grants: readonly Grant[];
+  readonly disabled: boolean;
+  readonly has_password: boolean;
+  readonly has_pin: boolean;
+  readonly created_at: string;
+  /** In the answer that adds the person only. */
+  readonly sign_in_link?: string;
+}
+
+export type Scope = "read" | "issue" | "scan" | "admin";
+
+/** A credential for programs. */
+export interface Token {
+  readonly token_id: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** Absent: every venue. */
+  readonly venue?: string;
+  readonly person_name: string;
+  readonly expires_at: string | null;
+  readonly revoked_at: string | null;
+  /** In the answer that makes the token only. */
+  readonly token?: string;
 }
 
 export interface Venue {

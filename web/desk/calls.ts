@@ -2,9 +2,9 @@
 // failed as data.
 
 import { call, Problem, Unreachable } from "../shared/api.js";
-import type { Category, Device, Event, Gate, Issued, List, Listed, Me, Pairing, Printed, Report, Ticket, Venue } from "./answers.js";
+import type { Category, Device, Event, Gate, Issued, List, Listed, Me, Pairing, Person, Printed, Report, Ticket, Token, Venue } from "./answers.js";
 import type { Kept } from "./numbering.js";
-import type { Trouble } from "./state.js";
+import type { Handed, Trouble } from "./state.js";
 
 const get = <T>(path: string, signal?: AbortSignal) => call<T>("GET", path, undefined, signal === undefined ? {} : { signal });
 const post = <T>(path: string, body: unknown, key?: string) => call<T>("POST", path, body, key === undefined ? {} : { key });
@@ -24,6 +24,15 @@ export const signInByLink = (code: string) => post<Me>("/v1/session/link", { cod
 export const signOut = () => call<void>("DELETE", "/v1/session");
 export const setPassword = (password: string, current: string) => post<void>("/v1/me/password", { password, current });
 export const setPIN = (pin: string) => post<void>("/v1/me/pin", { pin });
+
+export const people = () => every<Person>((cursor) => get(`/v1/people?${query({ cursor })}`));
+export const person = (id: string) => get<Person>(`/v1/people/${id}`);
+export const addPerson = (body: object, key: string) => post<Person>("/v1/people", body, key);
+export const changePerson = (id: string, change: object) => call<Person>("PATCH", `/v1/people/${id}`, change);
+export const personLink = (id: string) => post<{ sign_in_link: string }>(`/v1/people/${id}/link`, {});
+export const apiTokens = () => every<Token>((cursor) => get(`/v1/tokens?${query({ cursor })}`));
+export const addToken = (body: object, key: string) => post<Token>("/v1/tokens", body, key);
+export const endToken = (id: string) => post<Token>(`/v1/tokens/${id}/revoke`, {});
 
 export const venues = () => every<Venue>((cursor) => get(`/v1/venues?${query({ cursor })}`));
 export const addVenue = (name: string, zone: string, key: string) => post<Venue>("/v1/venues", { name, time_zone: zone }, key);
@@ -103,6 +112,12 @@ export async function picture(text: string): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** A link or a code together with its picture. */
+export async function hand(text: string): Promise<Handed> {
+  const drawn = await picture(text);
+  return { text, ...(drawn !== undefined && { picture: drawn }) };
 }
 
 /** What an error of a call was. One that is none of a call's is a fault of ours and goes to the console. */

@@ -17,6 +17,8 @@ function subject(state: State): string {
       return `${state.kind} ${state.event.event}`;
     case "ticket":
       return `ticket ${state.ticket.ticket}`;
+    case "person":
+      return `person ${state.person.person}`;
     default:
       return state.kind;
   }

@@ -10,6 +10,7 @@ const rooms = [
   { route: { kind: "events", past: false }, key: "desk.nav_events", of: ["events", "new_event", "event", "report", "issue", "ticket"] },
   { route: { kind: "gates" }, key: "desk.nav_gates", of: ["gates"] },
   { route: { kind: "devices" }, key: "desk.nav_devices", of: ["devices"] },
+  { route: { kind: "people" }, key: "desk.nav_people", of: ["people", "person", "tokens"] },
   { route: { kind: "venues" }, key: "desk.nav_venues", of: ["venues"] },
   { route: { kind: "account" }, key: "desk.nav_account", of: ["account"] },
 ] as const satisfies readonly { route: Route; key: string; of: readonly State["kind"][] }[];

@@ -4,6 +4,7 @@
 import * as calls from "./calls.js";
 import type { Category, Me, Venue } from "./answers.js";
 import type { Route } from "./route.js";
+import { loadStaff } from "./staffing.js";
 import { everywhere, form, mayWork, type House, type Open, type State } from "./state.js";
 import { dayIn } from "./when.js";
 
@@ -46,6 +47,10 @@ export async function load(route: Route, house: House, now: Date): Promise<State
       return { kind: "gates", house: open, gates: await calls.gates(venue.venue), forms: { gate: form() } };
     case "devices":
       return { kind: "devices", house: open, devices: await calls.devices(venue.venue), forms: { pair: form() } };
+    case "people":
+    case "person":
+    case "tokens":
+      return loadStaff(route, open);
     case "events": {
       const { items, next } = await calls.events(venue.venue, route.past ? "" : now.toISOString());
       return { kind: "events", house: open, events: items, next, past: route.past, now, forms: {} };
@@ -82,7 +87,7 @@ export function firstOrder(categories: readonly Category[]): Readonly<Record<str
   return { category: categories[0]?.category ?? "", count: "1" };
 }
 
-async function loadThing(route: Extract<Route, { id: string }>, house: Open): Promise<State> {
+async function loadThing(route: Exclude<Extract<Route, { id: string }>, { kind: "person" }>, house: Open): Promise<State> {
   if (route.kind === "ticket") {
     const ticket = await calls.ticket(route.id);
     const [event, categories] = await Promise.all([calls.event(ticket.event), calls.categories(ticket.event)]);

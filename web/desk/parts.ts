@@ -76,12 +76,13 @@ export function field(parts: FormParts, spec: Field): HTMLElement {
   return h("div", { class: spec.narrow === true ? "field narrow" : "field" }, label, input, ...after);
 }
 
-export function select(parts: FormParts, name: string, label: Key, options: readonly { readonly value: string; readonly text: string }[]): HTMLElement {
+/** One of several in a line; the label is a message, or a name that stands for itself. */
+export function select(parts: FormParts, name: string, label: Key | { readonly text: string }, options: readonly { readonly value: string; readonly text: string }[]): HTMLElement {
   const { p, form } = parts;
   const { id, attributes, after } = around(parts, name, undefined);
   const chosen = form.values[name] ?? "";
   const all = options.map(({ value, text }) => h("option", { value, selected: value === chosen }, text));
-  return h("div", { class: "field" }, h("label", { for: id }, p.say(label)), h("select", attributes, ...all), ...after);
+  return h("div", { class: "field" }, h("label", { for: id }, typeof label === "string" ? p.say(label) : label.text), h("select", attributes, ...all), ...after);
 }
 
 export function check(parts: FormParts, name: string, label: string, hint?: Key): HTMLElement {

@@ -7,6 +7,7 @@ import type { Desk } from "./desk.js";
 import { asksWhy } from "./life.js";
 import { firstOrder } from "./loading.js";
 import { format } from "./route.js";
+import { escapeStaff, pressStaff } from "./staffing.js";
 import { closed, form, opened, type Deed, type DevicesState, type IssueState } from "./state.js";
 
 /** Milliseconds between two questions whether the pairing link was opened. */
@@ -54,6 +55,10 @@ async function inView(desk: Desk, act: string, on: string): Promise<void> {
       const deed = on as Deed;
       return desk.show({ ...opened(state, "deed"), deed }, asksWhy(deed) ? "deed-reason" : "deed-title");
     }
+    case "people":
+    case "person":
+    case "tokens":
+      return pressStaff(desk, state, act, on);
     case "devices":
       return atDevices(desk, state, act, on);
     default:
@@ -93,6 +98,7 @@ function escape(desk: Desk): void {
   } else if (state.kind === "event" && state.forms["category"] !== undefined && state.categories.length > 0) {
     desk.show(closed(state, "category"), "categories-title");
   } else if (state.kind === "issue") leaveOrder(desk, state);
+  else if (state.kind === "person" || state.kind === "tokens") escapeStaff(desk, state);
 }
 
 async function copy(desk: Desk, text: string): Promise<void> {

@@ -16,6 +16,9 @@ test("every address leads back to its own view", () => {
     { kind: "venues" },
     { kind: "gates" },
     { kind: "devices" },
+    { kind: "people" },
+    { kind: "person", id },
+    { kind: "tokens" },
     { kind: "account" },
   ];
   for (const route of routes) assert.deepEqual(parse(format(route)), route);

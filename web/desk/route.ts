@@ -11,9 +11,12 @@ export type Route =
   | { readonly kind: "venues" }
   | { readonly kind: "gates" }
   | { readonly kind: "devices" }
+  | { readonly kind: "people" }
+  | { readonly kind: "person"; readonly id: string }
+  | { readonly kind: "tokens" }
   | { readonly kind: "account" };
 
-const plain = ["venues", "gates", "devices", "account"] as const;
+const plain = ["venues", "gates", "devices", "people", "tokens", "account"] as const;
 
 const id = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
 
@@ -25,8 +28,8 @@ export function parse(fragment: string): Route {
   if (path === "event/new") return { kind: "new_event" };
   const room = new RegExp(`^event/${id}/(issue|report)$`).exec(path);
   if (room?.[1] !== undefined) return { kind: room[2] === "issue" ? "issue" : "report", id: room[1] };
-  const thing = new RegExp(`^(event|ticket)/${id}$`).exec(path);
-  if (thing?.[2] !== undefined) return { kind: thing[1] === "event" ? "event" : "ticket", id: thing[2] };
+  const thing = new RegExp(`^(event|ticket|person)/${id}$`).exec(path);
+  if (thing?.[2] !== undefined) return { kind: thing[1] as "event" | "ticket" | "person", id: thing[2] };
   return { kind: "events", past: path === "past" };
 }
 
@@ -43,7 +46,8 @@ export function format(route: Route): string {
     case "report":
       return `#/event/${route.id}/${route.kind}`;
     case "ticket":
-      return `#/ticket/${route.id}`;
+    case "person":
+      return `#/${route.kind}/${route.id}`;
     default:
       return `#/${route.kind}`;
   }

@@ -3,6 +3,7 @@
 
 import encodeQR from "qr";
 import type { Admission, Category, Event, Listed, Me, Pairing, Report, Status, Ticket, Venue } from "./answers.js";
+import { crew } from "./crew.js";
 import { missing } from "./orders.js";
 import { form, opened, withForm, type DevicesState, type EventState, type IssueState, type Open, type ReportState, type State, type TicketState, type Trouble } from "./state.js";
 
@@ -180,6 +181,7 @@ export const samples: Readonly<Record<string, State>> = {
   pairing_expired: pairing({ state: "expired" }),
   account: { kind: "account", house: { ...house, me: { ...me, has_password: true } }, forms: { password: form(), pin: form() } },
   account_pin: withForm({ kind: "account", house, forms: { password: form(), pin: form({ pin: "123456" }) } }, "pin", { trouble: fields(["pin", "too_simple"]) }),
+  ...crew(house, handed),
   events: { kind: "events", house, events: events.slice(0, 3), next: "", past: false, now: new Date("2026-11-30T17:00:00Z"), forms: {} },
   events_past: { kind: "events", house, events, next: "more", past: true, now: new Date("2026-11-30T17:00:00Z"), forms: {} },
   events_none: { kind: "events", house, events: [], next: "", past: false, now: new Date("2026-11-30T17:00:00Z"), forms: {} },

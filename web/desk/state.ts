@@ -1,7 +1,7 @@
 // Everything that the desk can show, as data. A drawing takes nothing else, so
 // that each state can be looked at without a server.
 
-import type { Category, Device, Event, Gate, Issued, Listed, Me, Pairing, Report, Ticket, Venue } from "./answers.js";
+import type { Category, Device, Event, Gate, Issued, Listed, Me, Pairing, Person, Report, Ticket, Token, Venue } from "./answers.js";
 import type { Kept } from "./numbering.js";
 
 /** A refusal or a silence of the server. */
@@ -71,6 +71,9 @@ export type State =
   | (Bare & { readonly kind: "venues"; readonly house: House })
   | (Bare & { readonly kind: "gates"; readonly house: Open; readonly gates: readonly Gate[] })
   | DevicesState
+  | PeopleState
+  | PersonState
+  | TokensState
   | (Bare & { readonly kind: "account"; readonly house: House })
   | (Bare & { readonly kind: "events"; readonly house: Open; readonly events: readonly Event[]; readonly next: string; readonly past: boolean; readonly now: Date })
   | (Bare & { readonly kind: "new_event"; readonly house: Open })
@@ -95,6 +98,32 @@ export interface DevicesState extends Bare {
   readonly devices: readonly Device[];
   readonly pairing?: { readonly pairing: Pairing; readonly handed: Handed };
   /** The device whose end was pressed once. */
+  readonly ending?: string;
+}
+
+export interface PeopleState extends Bare {
+  readonly kind: "people";
+  readonly house: Open;
+  readonly people: readonly Person[];
+  /** Who was just added, and the way in for them. */
+  readonly added?: { readonly name: string; readonly handed: Handed };
+}
+
+export interface PersonState extends Bare {
+  readonly kind: "person";
+  readonly house: Open;
+  readonly person: Person;
+  /** What was pressed once. */
+  readonly asking?: "disable";
+  readonly handed?: Handed;
+}
+
+export interface TokensState extends Bare {
+  readonly kind: "tokens";
+  readonly house: Open;
+  readonly tokens: readonly Token[];
+  readonly made?: Token;
+  /** The token whose end was pressed once. */
   readonly ending?: string;
 }
 

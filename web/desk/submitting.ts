@@ -7,7 +7,8 @@ import type { Me } from "./answers.js";
 import { at } from "./loading.js";
 import type { Kept } from "./numbering.js";
 import * as orders from "./orders.js";
-import { closed, form, opened, type Deed, type Form, type Handed, type State, type Trouble } from "./state.js";
+import { submitStaff } from "./staffing.js";
+import { closed, form, opened, type Deed, type Form, type State, type Trouble } from "./state.js";
 
 /** What comes of a form. */
 export type Step =
@@ -46,6 +47,10 @@ export async function submit(state: State, id: string, form: Form, besides: Besi
       return { kind: "stay", state: opened({ ...state, gates: await calls.gates(state.house.venue.venue) }, "gate"), said: "desk.gate_added", focus: "gate-name" };
     case "devices":
       return pair(state, of("name"), form);
+    case "people":
+    case "person":
+    case "tokens":
+      return submitStaff(state, form);
     case "new_event":
       return newEvent(state, form, besides.now);
     case "event":
@@ -75,7 +80,7 @@ async function account(state: Of<"account">, id: string, of: (name: string) => s
 
 async function pair(state: Of<"devices">, name: string, form: Form): Promise<Step> {
   const made = await calls.pair(state.house.venue.venue, name, form.key);
-  const pairing = { pairing: made, handed: await hand(made.pairing_link ?? "") };
+  const pairing = { pairing: made, handed: await calls.hand(made.pairing_link ?? "") };
   return { kind: "stay", state: { ...closed(state, "pair"), pairing }, focus: "pairing-title" };
 }
 
@@ -102,7 +107,7 @@ async function issue(state: Of<"issue">, form: Form): Promise<Step> {
   const issued = await calls.issue(state.event.event, order, form.key);
   // The next order has a key and a number of its own; the category most likely stays.
   const { kept: _, ...next } = opened(state, "issue", { category: form.values["category"] ?? "", count: "1" });
-  return { kind: "stay", state: { ...next, issued: { ...issued, handed: await hand(issued.claim_url) } }, focus: "issued-title" };
+  return { kind: "stay", state: { ...next, issued: { ...issued, handed: await calls.hand(issued.claim_url) } }, focus: "issued-title" };
 }
 
 /** The lease that a refusal gives in place of a lost one. */
@@ -119,7 +124,7 @@ async function deed(state: Of<"ticket">, deed: Deed | undefined, reason: string,
     case "link":
     case "reissue": {
       const { claim_url } = deed === "link" ? await calls.showLink(id) : await calls.reissue(id, reason, form.key);
-      const handed = { ...(await hand(claim_url)), what: "link" as const };
+      const handed = { ...(await calls.hand(claim_url)), what: "link" as const };
       return { kind: "stay", state: { ...done, ticket: await fresh(state), handed }, focus: "handed-title" };
     }
     case "print": {
@@ -137,11 +142,6 @@ async function deed(state: Of<"ticket">, deed: Deed | undefined, reason: string,
 /** The ticket as it is after a deed; the deed is done even if this cannot be read. */
 async function fresh({ ticket }: Of<"ticket">): Promise<Of<"ticket">["ticket"]> {
   return calls.ticket(ticket.ticket).catch(() => ticket);
-}
-
-async function hand(text: string): Promise<Handed> {
-  const picture = await calls.picture(text);
-  return { text, ...(picture !== undefined && { picture }) };
 }
 
 /** The form after a refusal. A key that the server knows with another content is spent: what it stood for was carried out. */

@@ -2,6 +2,7 @@
 
 import * as entrance from "./entrance.js";
 import { issuing } from "./issuing.js";
+import { people, person } from "./people.js";
 import type { Phrases } from "./phrases.js";
 import * as premises from "./premises.js";
 import * as programme from "./programme.js";
@@ -9,6 +10,7 @@ import { reporting } from "./reporting.js";
 import { showing } from "./showing.js";
 import type { State } from "./state.js";
 import { stub } from "./stub.js";
+import { tokens } from "./tokens.js";
 
 /** The elements of a state's view. */
 export function view(state: State, p: Phrases): readonly Node[] {
@@ -33,6 +35,12 @@ export function view(state: State, p: Phrases): readonly Node[] {
       return premises.gates(state, p);
     case "devices":
       return premises.devices(state, p);
+    case "people":
+      return people(state, p);
+    case "person":
+      return person(state, p);
+    case "tokens":
+      return tokens(state, p);
     case "events":
       return programme.events(state, p);
     case "new_event":
