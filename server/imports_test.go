@@ -116,7 +116,7 @@ const capabilities = "server/issue server/claim server/challenge server/admit se
 // inTests is what the tests of any package may import besides. Go itself
 // refuses cycles. Libraries are free to tests.
 const inTests = "server/pgtest server/pgtest/leak server/servertest server/client server/ticket server/pg server/fault server/rights " +
-	"server/session server/issue server/audit server/seal nonce wallet migrations web web/locales"
+	"server/session server/issue server/post server/audit server/seal nonce wallet migrations web web/locales"
 
 const module = "portillon/"
 

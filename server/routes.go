@@ -124,7 +124,7 @@ func (s *Server) deskRoutes() []Route {
 		{get, ticketsPath, session.Admin, "Gives an event's tickets as CSV: flavour is machine or spreadsheet, lang the language of the spreadsheet.", desk.HandleExportTickets, gives(ok, mediaType("text/csv")).asks("flavour", "lang")},
 		{get, attemptsPath, session.Admin, "Gives what was scanned of an event's tickets as CSV.", s.Report.HandleExportAttempts, gives(ok, mediaType("text/csv")).asks("flavour", "lang")},
 		{get, "/v1/events/:event/report", session.Read, "Counts an event: tickets, people inside, and what its doors answered over time, by reason, gate and person.", s.Report.HandleEvent, gives(ok, report.Report{}).asks("from", "to", "step")},
-		{get, "/v1/events/:event/mails", session.Admin, "Lists the mails about an event's tickets, the newest first, with each step of each attempt.", desk.HandleListMails, lists[mails.Sent]("cursor")},
+		{get, "/v1/events/:event/mails", session.Admin, "Lists the mails about an event's tickets, the newest first, with each step of each attempt.", desk.HandleListMails, lists[mails.Sent]("state", "cursor")},
 		{get, "/v1/tickets/:ticket", session.Read, "Shows a ticket and its history.", desk.HandleGetTicket, gives(ok, issue.Ticket{})},
 		{post, "/v1/tickets/:ticket/revoke", session.Issue, "Ends a ticket.", desk.HandleRevoke, acts(issue.Ticket{})},
 		{post, "/v1/tickets/:ticket/reinstate", session.Issue, "Gives a revoked ticket back.", desk.HandleReinstate, acts(issue.Ticket{})},

@@ -194,13 +194,13 @@ func (s *Service) HandleRelease(c echo.Context) error {
 // HandleResend answers POST /v1/tickets/{ticket}/resend.
 func (s *Service) HandleResend(c echo.Context) error { return perform(c, "ticket.resend", s.Resend) }
 
-// HandleListMails answers GET /v1/events/{event}/mails?cursor=.
+// HandleListMails answers GET /v1/events/{event}/mails?cursor=&state=.
 func (s *Service) HandleListMails(c echo.Context) error {
 	id, err := eventID(c)
 	if err != nil {
 		return err
 	}
-	list, err := s.ListMails(c.Request().Context(), session.From(c), id, c.QueryParam("cursor"))
+	list, err := s.ListMails(c.Request().Context(), session.From(c), id, c.QueryParam("state"), c.QueryParam("cursor"))
 	return answer(c, http.StatusOK, list, err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -65,18 +66,22 @@ SELECT coalesce(nullif(t.holder_email, ''), o.email) <> '' FROM tickets t JOIN o
 	})
 }
 
-// ListMails is an event's mail log, the newest first, with the steps of each mail.
+// ListMails is an event's mail log, the newest first, with the steps of each mail;
+// state is one state of a mail, or empty for all.
 // Needs the right to administer at the event's venue: addresses are masked there, but
 // what a mail server says is not for everyone.
-func (s *Service) ListMails(ctx context.Context, by session.Caller, event ticket.EventID, cursor string) (List[post.Sent], error) {
+func (s *Service) ListMails(ctx context.Context, by session.Caller, event ticket.EventID, state, cursor string) (List[post.Sent], error) {
 	if _, err := s.eventFor(ctx, by, session.Admin, event); err != nil {
 		return List[post.Sent]{}, err
+	}
+	if state != "" && !slices.Contains(post.States, state) {
+		return List[post.Sent]{}, fault.Fields(fault.Field{Name: "state", Code: unknown})
 	}
 	before, err := mailCursor(cursor)
 	if err != nil {
 		return List[post.Sent]{}, err
 	}
-	all, err := post.List(ctx, s.pool, event, before, pageSize+1)
+	all, err := post.List(ctx, s.pool, event, post.Query{Before: before, State: state, Limit: pageSize + 1})
 	if err != nil {
 		return List[post.Sent]{}, err
 	}

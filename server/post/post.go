@@ -182,6 +182,7 @@ type Sent struct {
 	Kind     Kind       `json:"kind"`
 	At       time.Time  `json:"at"`
 	To       string     `json:"to"`
+	Ticket   ticket.ID  `json:"ticket,omitzero"`
 	Number   *int       `json:"number"` // of the ticket, or of the order's first
 	State    string     `json:"state"`  // waiting, sending, sent, failed
 	Attempts int        `json:"attempts"`
@@ -199,11 +200,21 @@ type Step struct {
 	Detail  string    `json:"detail"`  // why it failed
 }
 
-// List is an event's mails, the newest first: at most limit of those before the
-// mail with the given id (zero for the newest).
-func List(ctx context.Context, pool *pgxpool.Pool, event ticket.EventID, before uuid.UUID, limit int) (all []Sent, err error) {
+// Query selects mails of an event: those before the mail with the id Before (zero for
+// the newest), in the State (empty for every one), at most Limit.
+type Query struct {
+	Before uuid.UUID
+	State  string
+	Limit  int
+}
+
+// States are the states of a mail, in the order in which it goes through them.
+var States = []string{"waiting", "sending", "sent", "failed"}
+
+// List is an event's mails, the newest first.
+func List(ctx context.Context, pool *pgxpool.Pool, event ticket.EventID, q Query) (all []Sent, err error) {
 	err = pg.Snapshot(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
-		all, err = list(ctx, tx, event, before, limit)
+		all, err = list(ctx, tx, event, q)
 		return err
 	})
 	if err != nil {
@@ -212,21 +223,27 @@ func List(ctx context.Context, pool *pgxpool.Pool, event ticket.EventID, before 
 	return all, nil
 }
 
-func list(ctx context.Context, tx pgx.Tx, event ticket.EventID, before uuid.UUID, limit int) ([]Sent, error) {
+func list(ctx context.Context, tx pgx.Tx, event ticket.EventID, q Query) ([]Sent, error) {
 	rows, err := tx.Query(ctx, `
-SELECT m.id, m.kind, m.at, coalesce(nullif(t.holder_email, ''), o.email), coalesce(t.number, (SELECT min(x.number) FROM tickets x WHERE x.order_id = m.order_id)),
+SELECT m.id, m.kind, m.at, coalesce(nullif(t.holder_email, ''), o.email), coalesce(t.id, f.id), coalesce(t.number, f.number),
   m.state, m.attempts, m.ended_at
 FROM mails m JOIN orders o ON o.id = m.order_id LEFT JOIN tickets t ON t.id = m.ticket_id
-WHERE m.event_id = @event AND (@before::uuid = @nothing::uuid OR (m.at, m.id) < (SELECT b.at, b.id FROM mails b WHERE b.id = @before))
+LEFT JOIN LATERAL (SELECT x.id, x.number FROM tickets x WHERE x.order_id = m.order_id ORDER BY x.number LIMIT 1) f ON true
+WHERE m.event_id = @event AND (@state = '' OR m.state = @state)
+  AND (@before::uuid = @nothing::uuid OR (m.at, m.id) < (SELECT b.at, b.id FROM mails b WHERE b.id = @before))
 ORDER BY m.at DESC, m.id DESC LIMIT @limit`,
-		pgx.NamedArgs{"event": event, "before": before, "nothing": uuid.Nil, "limit": limit})
+		pgx.NamedArgs{"event": event, "state": q.State, "before": q.Before, "nothing": uuid.Nil, "limit": q.Limit})
 	if err != nil {
 		return nil, err
 	}
 	place := map[uuid.UUID]int{}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m Sent, err error) {
-		err = row.Scan(&m.Mail, &m.Kind, &m.At, &m.To, &m.Number, &m.State, &m.Attempts, &m.EndedAt)
+		var about *uuid.UUID
+		err = row.Scan(&m.Mail, &m.Kind, &m.At, &m.To, &about, &m.Number, &m.State, &m.Attempts, &m.EndedAt)
 		m.To, m.At, m.Steps = mask(m.To), m.At.UTC(), []Step{}
+		if about != nil {
+			m.Ticket = ticket.ID(*about)
+		}
 		return m, err
 	})
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
-	"github.com/google/uuid"
 
 	"portillon/server/client"
 	"portillon/server/post"
@@ -128,7 +127,7 @@ func issue(h *servertest.House) client.Issued {
 // entry is the only mail of the house's event.
 func entry(t *testing.T, h *servertest.House) post.Sent {
 	t.Helper()
-	all, err := post.List(t.Context(), h.Pool, h.Event.Event, uuid.Nil, 10)
+	all, err := post.List(t.Context(), h.Pool, h.Event.Event, post.Query{Limit: 10})
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%d mails, %v", len(all), err)
 	}

@@ -186,6 +186,31 @@ export interface Printed {
   readonly qr_svg: string;
 }
 
+export type MailState = "waiting" | "sending" | "sent" | "failed";
+
+/** One mail, with each step of each attempt to send it. The address is masked. */
+export interface Mail {
+  readonly mail: string;
+  readonly kind: string;
+  readonly at: string;
+  readonly to: string;
+  readonly ticket?: string;
+  readonly number: number | null;
+  readonly state: MailState;
+  readonly attempts: number;
+  readonly ended_at: string | null;
+  readonly steps: readonly MailStep[];
+}
+
+export interface MailStep {
+  readonly attempt: number;
+  readonly step: string;
+  readonly at: string;
+  readonly took_ms: number;
+  readonly outcome: "ok" | "failed";
+  readonly detail: string;
+}
+
 /** How often something was answered, and when: one count a bucket. */
 export interface ReasonCount {
   readonly reason: string;

@@ -2,7 +2,7 @@
 // failed as data.
 
 import { call, Problem, Unreachable } from "../shared/api.js";
-import type { Category, Device, Event, Gate, Issued, List, Listed, Me, Pairing, Person, Printed, Report, Ticket, Token, Venue } from "./answers.js";
+import type { Category, Device, Event, Gate, Issued, List, Listed, Mail, Me, Pairing, Person, Printed, Report, Ticket, Token, Venue } from "./answers.js";
 import type { Kept } from "./numbering.js";
 import type { Handed, Trouble } from "./state.js";
 
@@ -55,6 +55,9 @@ export const tickets = (id: string, search: { readonly q?: string; readonly stat
   get<List<Listed>>(`/v1/events/${id}/tickets?${query({ q: search.q ?? "", status: search.status ?? "", cursor: search.cursor ?? "" })}`, signal);
 export const issue = (id: string, body: object, key: string) => post<Issued>(`/v1/events/${id}/tickets`, body, key);
 export const report = (id: string, signal?: AbortSignal) => get<Report>(`/v1/events/${id}/report`, signal);
+
+export const mails = (id: string, search: { readonly state?: string; readonly cursor?: string }, signal?: AbortSignal) =>
+  get<List<Mail>>(`/v1/events/${id}/mails?${query({ state: search.state ?? "", cursor: search.cursor ?? "" })}`, signal);
 
 /** The addresses of an event's files for a spreadsheet; the browser fetches them with the session that it has. */
 export const files = (id: string, language: string): Readonly<Record<"tickets" | "attempts", string>> => ({

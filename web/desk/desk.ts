@@ -10,6 +10,7 @@ import { at, enter, load, maybeSignedIn, rememberSession } from "./loading.js";
 import { Numbering, type Kept } from "./numbering.js";
 import { missing } from "./orders.js";
 import type { Phrases } from "./phrases.js";
+import { chooseMails, keepReading } from "./posting.js";
 import { followPairing, press } from "./pressing.js";
 import { parse, secretOf } from "./route.js";
 import { form, withForm, type Acts, type Form, type House, type State } from "./state.js";
@@ -109,6 +110,7 @@ export class Desk implements Acts {
       if ("house" in state && state.house !== undefined) this.#house = state.house;
       this.show(this.#drafted(state));
       if (state.kind === "event" || state.kind === "report") this.#count(state, mine.signal);
+      if (state.kind === "mails") void keepReading(this, mine.signal);
     } catch (error) {
       if (!mine.signal.aborted) this.fail(error);
     }
@@ -191,11 +193,13 @@ export class Desk implements Acts {
     if (open === undefined || open.values[name] === value) return;
     open.values[name] = value;
     if (id === "search") void this.search();
+    if (id === "mails") void chooseMails(this);
   }
 
   submit(id: string): void {
     const open = this.#state.forms[id];
     if (id === "search") void this.search();
+    else if (id === "mails") void chooseMails(this);
     else if (open !== undefined && !open.busy) void this.#carryOut(id);
   }
 

@@ -13,6 +13,7 @@ function subject(state: State): string {
   switch (state.kind) {
     case "event":
     case "report":
+    case "mails":
     case "issue":
       return `${state.kind} ${state.event.event}`;
     case "ticket":

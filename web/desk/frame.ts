@@ -7,7 +7,7 @@ import { format, type Route } from "./route.js";
 import type { House, State } from "./state.js";
 
 const rooms = [
-  { route: { kind: "events", past: false }, key: "desk.nav_events", of: ["events", "new_event", "event", "report", "issue", "ticket"] },
+  { route: { kind: "events", past: false }, key: "desk.nav_events", of: ["events", "new_event", "event", "report", "mails", "issue", "ticket"] },
   { route: { kind: "gates" }, key: "desk.nav_gates", of: ["gates"] },
   { route: { kind: "devices" }, key: "desk.nav_devices", of: ["devices"] },
   { route: { kind: "people" }, key: "desk.nav_people", of: ["people", "person", "tokens"] },

@@ -99,6 +99,10 @@ async function loadThing(route: Exclude<Extract<Route, { id: string }>, { kind: 
   if (route.kind === "issue") {
     return { kind: "issue", house: own, event, categories, forms: { issue: form(firstOrder(categories)) } };
   }
+  if (route.kind === "mails") {
+    const { items, next } = await calls.mails(route.id, {});
+    return { kind: "mails", house: own, event, log: { items, next, state: "", busy: false }, forms: { mails: form({ state: "" }) } };
+  }
   if (route.kind === "report") return { kind: "report", house: own, event, report: await calls.report(route.id), forms: {} };
   const [gates, { items, next }, report] = await Promise.all([calls.gates(event.venue), calls.tickets(route.id, {}), calls.report(route.id)]);
   return {

@@ -6,6 +6,7 @@ import { pause } from "./counting.js";
 import type { Desk } from "./desk.js";
 import { asksWhy } from "./life.js";
 import { firstOrder } from "./loading.js";
+import { moreMails } from "./posting.js";
 import { format } from "./route.js";
 import { escapeStaff, pressStaff } from "./staffing.js";
 import { closed, form, opened, type Deed, type DevicesState, type IssueState } from "./state.js";
@@ -48,6 +49,8 @@ async function inView(desk: Desk, act: string, on: string): Promise<void> {
       if (act === "more_tickets") return moreTickets(desk);
       if (act === "open_category") desk.show(opened(state, "category", { admits: "1" }), "category-name");
       return;
+    case "mails":
+      return act === "more_mails" ? moreMails(desk) : undefined;
     case "issue":
       return atOrder(desk, state, act);
     case "ticket": {

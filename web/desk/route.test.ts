@@ -12,6 +12,7 @@ test("every address leads back to its own view", () => {
     { kind: "event", id },
     { kind: "issue", id },
     { kind: "report", id },
+    { kind: "mails", id },
     { kind: "ticket", id },
     { kind: "venues" },
     { kind: "gates" },
@@ -25,7 +26,7 @@ test("every address leads back to its own view", () => {
 });
 
 test("an address that is none of ours leads to the events and never into a call", () => {
-  for (const fragment of ["", "#", "#/nowhere", "#/event/../venues", `#/ticket/${id}/revoke`, "#/event/x?y", `#/ticket/${id.toUpperCase()}`]) {
+  for (const fragment of ["", "#", "#/nowhere", "#/event/../venues", `#/ticket/${id}/revoke`, `#/event/${id}/nothing`, "#/event/x?y", `#/ticket/${id.toUpperCase()}`]) {
     assert.deepEqual(parse(fragment), { kind: "events", past: false }, fragment);
   }
 });

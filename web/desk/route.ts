@@ -7,6 +7,7 @@ export type Route =
   | { readonly kind: "event"; readonly id: string }
   | { readonly kind: "issue"; readonly id: string }
   | { readonly kind: "report"; readonly id: string }
+  | { readonly kind: "mails"; readonly id: string }
   | { readonly kind: "ticket"; readonly id: string }
   | { readonly kind: "venues" }
   | { readonly kind: "gates" }
@@ -18,6 +19,9 @@ export type Route =
 
 const plain = ["venues", "gates", "devices", "people", "tokens", "account"] as const;
 
+/** What an event has pages for. */
+const rooms = ["issue", "report", "mails"] as const;
+
 const id = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
 
 /** Reads a fragment; whatever is no address of ours leads to the events. */
@@ -26,8 +30,9 @@ export function parse(fragment: string): Route {
   const simple = plain.find((kind) => kind === path);
   if (simple !== undefined) return { kind: simple };
   if (path === "event/new") return { kind: "new_event" };
-  const room = new RegExp(`^event/${id}/(issue|report)$`).exec(path);
-  if (room?.[1] !== undefined) return { kind: room[2] === "issue" ? "issue" : "report", id: room[1] };
+  const room = new RegExp(`^event/${id}/(.+)$`).exec(path);
+  const inside = rooms.find((kind) => kind === room?.[2]);
+  if (room?.[1] !== undefined && inside !== undefined) return { kind: inside, id: room[1] };
   const thing = new RegExp(`^(event|ticket|person)/${id}$`).exec(path);
   if (thing?.[2] !== undefined) return { kind: thing[1] as "event" | "ticket" | "person", id: thing[2] };
   return { kind: "events", past: path === "past" };
@@ -44,6 +49,7 @@ export function format(route: Route): string {
       return `#/event/${route.id}`;
     case "issue":
     case "report":
+    case "mails":
       return `#/event/${route.id}/${route.kind}`;
     case "ticket":
     case "person":

@@ -2,10 +2,10 @@
 // looking at. None of it is in the product's bundle.
 
 import encodeQR from "qr";
-import type { Admission, Category, Event, Listed, Me, Pairing, Report, Status, Ticket, Venue } from "./answers.js";
+import type { Admission, Category, Event, Listed, Mail, MailStep, Me, Pairing, Report, Status, Ticket, Venue } from "./answers.js";
 import { crew } from "./crew.js";
 import { missing } from "./orders.js";
-import { form, opened, withForm, type DevicesState, type EventState, type IssueState, type Open, type ReportState, type State, type TicketState, type Trouble } from "./state.js";
+import { form, opened, withForm, type DevicesState, type EventState, type IssueState, type MailsState, type Open, type ReportState, type State, type TicketState, type Trouble } from "./state.js";
 
 const me: Me = { name: "Alena Dvořáková", email: "alena@aurora.example", has_password: false, has_pin: true, grants: [{ role: "admin" }] };
 const venue: Venue = { venue: "v1", name: "Kino Aurora", time_zone: "Europe/Prague" };
@@ -140,6 +140,16 @@ const report: Report = {
   ],
 };
 const quiet: Report = { ...report, entries: 0, inside: 0, tickets: { ...report.tickets, active: 0, issued: 0, used: 0, held: 0, revoked: 0, phone: 0, paper: 0 }, attempts: { answered: 0, admitted: 0, refused: 0 }, reasons: [], unattributed: [], gates: [], people: [] };
+const step = (name: string, at: string, took_ms: number, detail = "", attempt = 1): MailStep => ({ attempt, step: name, at: `2026-11-20T10:00:${at}Z`, took_ms, outcome: detail === "" ? "ok" : "failed", detail });
+const steps = [step("compose", "01", 1.2), step("connect", "02", 12), step("starttls", "02", 31), step("authenticate", "02", 44), step("send", "03", 120)];
+const mail = (id: string, change: Partial<Mail>): Mail => ({ mail: id, kind: "order_link", at: "2026-11-20T10:00:00Z", to: "m…@example.org", ticket: "t1", number: 1, state: "sent", attempts: 1, ended_at: "2026-11-20T10:00:03Z", steps, ...change });
+const mails: readonly Mail[] = [
+  mail("m4", { to: "n…@verylongdomainnameofsomebodysemployer.example", state: "sending", steps: steps.slice(0, 2) }),
+  mail("m3", { kind: "ticket_link", number: 12, state: "failed", steps: [...steps.slice(0, 4), step("send", "04", 80, "550 5.1.1 no such user k…@example.net")] }),
+  mail("m2", { number: 9, state: "waiting", attempts: 2, steps: [step("compose", "01", 1), step("connect", "02", 3000, "dial tcp 192.0.2.25:587: connection refused"), step("compose", "11", 1, "", 2), step("connect", "12", 3000, "dial tcp 192.0.2.25:587: connection refused", 2)] }),
+  mail("m1", {}),
+];
+const mailing: MailsState = { kind: "mails", house, event, log: { items: mails, next: "more", state: "", busy: false }, forms: { mails: form({ state: "" }) } };
 const listing = { items, next: "more", q: "", status: "", busy: false };
 const showing: EventState = { kind: "event", house, event, gates, categories, listing, report, forms: { search: form() } };
 const blank: EventState = {
@@ -194,6 +204,9 @@ export const samples: Readonly<Record<string, State>> = {
   event_category: withForm(opened(showing, "category", { name: "Standard", admits: "0" }), "category", { trouble: fields(["admits", "out_of_range"], ["gates", "unknown"]) }),
   report: reporting,
   report_empty: { ...reporting, report: quiet },
+  mails: mailing,
+  mails_none: { ...mailing, log: { ...mailing.log, items: [], next: "" } },
+  mails_none_so: { ...mailing, log: { ...mailing.log, items: [], next: "", state: "failed", trouble: trouble("unreachable") }, forms: { mails: form({ state: "failed" }) } },
   report_old: { ...reporting, trouble: trouble("unreachable") },
   issue: issuing,
   issue_coming: { kind: "issue", house, event, categories, forms: issuing.forms },

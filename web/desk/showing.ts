@@ -9,11 +9,12 @@ import type { EventState } from "./state.js";
 export function showing(state: EventState, p: Phrases): readonly Node[] {
   const { event, categories } = state;
   const when = [p.day(event.doors_open_at, event.time_zone), p.hours(event)].join(" · ");
+  const mails = link(p.say("desk.to_mails"), format({ kind: "mails", id: event.event }));
   const doors = link(p.say("desk.to_report"), format({ kind: "report", id: event.event }));
   const issue = categories.length > 0 && link(p.say("desk.issue"), format({ kind: "issue", id: event.event }), "button main");
   return [
     h("p", { class: "back" }, link(p.say("desk.to_events"), "#/")),
-    h("div", { class: "bar" }, heading(event.name, h("p", { class: "over" }, [event.venue_name, event.screen].filter((word) => word !== "").join(" · "))), h("div", { class: "buttons" }, doors, issue)),
+    h("div", { class: "bar" }, heading(event.name, h("p", { class: "over" }, [event.venue_name, event.screen].filter((word) => word !== "").join(" · "))), h("div", { class: "buttons" }, mails, doors, issue)),
     h("p", { class: "large" }, when),
     counts(state, p),
     h("div", { class: "two" }, tickets(state, p), h("div", {}, category(state, p), policy(state, p))),

@@ -1,7 +1,7 @@
 // Everything that the desk can show, as data. A drawing takes nothing else, so
 // that each state can be looked at without a server.
 
-import type { Category, Device, Event, Gate, Issued, Listed, Me, Pairing, Person, Report, Ticket, Token, Venue } from "./answers.js";
+import type { Category, Device, Event, Gate, Issued, Listed, Mail, Me, Pairing, Person, Report, Ticket, Token, Venue } from "./answers.js";
 import type { Kept } from "./numbering.js";
 
 /** A refusal or a silence of the server. */
@@ -79,6 +79,7 @@ export type State =
   | (Bare & { readonly kind: "new_event"; readonly house: Open })
   | EventState
   | ReportState
+  | MailsState
   | IssueState
   | TicketState;
 
@@ -143,6 +144,22 @@ export interface ReportState extends Bare {
   readonly event: Event;
   readonly report: Report;
   /** Why the report is not of this moment. */
+  readonly trouble?: Trouble;
+}
+
+export interface MailsState extends Bare {
+  readonly kind: "mails";
+  readonly house: Open;
+  readonly event: Event;
+  readonly log: MailLog;
+}
+
+/** An event's mails as far as they are shown: those in `state`, or all. */
+export interface MailLog {
+  readonly items: readonly Mail[];
+  readonly next: string;
+  readonly state: string;
+  readonly busy: boolean;
   readonly trouble?: Trouble;
 }
 

@@ -2,6 +2,7 @@
 
 import * as entrance from "./entrance.js";
 import { issuing } from "./issuing.js";
+import { mailing } from "./mailing.js";
 import { people, person } from "./people.js";
 import type { Phrases } from "./phrases.js";
 import * as premises from "./premises.js";
@@ -49,6 +50,8 @@ export function view(state: State, p: Phrases): readonly Node[] {
       return showing(state, p);
     case "report":
       return reporting(state, p);
+    case "mails":
+      return mailing(state, p);
     case "issue":
       return issuing(state, p);
     case "ticket":
