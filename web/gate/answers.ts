@@ -121,4 +121,6 @@ export interface Answer {
   /** The use that stands against it; of an admission, the one that it takes the place of. */
   readonly first_use?: FirstUse;
   readonly server_time: string;
+  /** Decided by this device without network, which the server may see otherwise; `no_data`: it has nothing to decide by. */
+  readonly alone?: "decided" | "no_data";
 }

@@ -77,8 +77,19 @@ export async function call<T>(method: "GET" | "POST" | "PATCH" | "DELETE", path:
   throw refusal(answer, value);
 }
 
-async function send(method: string, path: string, body: unknown, options: CallOptions): Promise<Response> {
-  const headers = new Headers({ Accept: "application/json", "Accept-Language": document.documentElement.lang });
+/** Fetches bytes of a media type; an answer of another type does not come from our server. */
+export async function download(path: string, type: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+  const answer = await send("GET", path, undefined, options, `${type}, application/problem+json`);
+  const lost = () => {
+    throw new Unreachable("network");
+  };
+  if (answer.ok && answer.headers.get("Content-Type")?.split(";")[0] === type) return new Uint8Array(await answer.arrayBuffer().catch(lost));
+  if (answer.ok || !isJSON(answer)) throw new Unreachable("not_ours");
+  throw refusal(answer, await answer.json().catch(lost));
+}
+
+async function send(method: string, path: string, body: unknown, options: CallOptions, accept = "application/json"): Promise<Response> {
+  const headers = new Headers({ Accept: accept, "Accept-Language": document.documentElement.lang });
   if (body !== undefined) headers.set("Content-Type", "application/json");
   if (options.key !== undefined) headers.set("Idempotency-Key", options.key);
   if (options.token !== undefined) headers.set("Authorization", `Bearer ${options.token}`);
