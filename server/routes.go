@@ -132,6 +132,7 @@ func (s *Server) deskRoutes() []Route {
 		{post, "/v1/tickets/:ticket/release", session.Issue, "Releases a held ticket.", desk.HandleRelease, acts(issue.Ticket{})},
 		{post, "/v1/tickets/:ticket/link", session.ShowLink, "Shows the claim link again; audited.", desk.HandleShowLink, takes(struct{}{}, ok, issue.Link{})},
 		{post, "/v1/tickets/:ticket/resend", session.Issue, "Mails the claim link to the holder once more.", desk.HandleResend, acts(issue.Ticket{})},
+		{post, "/v1/tickets/:ticket/allow-move", session.Issue, "Lets the ticket move to another phone by mailed digits once more than it might.", desk.HandleAllowMove, acts(issue.Ticket{})},
 		{post, "/v1/tickets/:ticket/reissue", session.Issue, "Makes a new claim link and ends the old one.", desk.HandleReissue, acts(issue.Link{})},
 		{post, "/v1/tickets/:ticket/print", session.Issue, "Moves the ticket to paper and answers with the paper code.", desk.HandlePrint, acts(issue.Printed{})},
 	}
@@ -143,6 +144,10 @@ func (s *Server) walletRoutes() []Route {
 	return []Route{
 		{post, "/v1/claims/challenge", session.Public, "Shows what a claim link is for, and makes a challenge.", phone.HandleChallenge, takes(claim.ChallengeRequest{}, ok, claim.Offer{})},
 		{post, "/v1/claims", session.Public, "Binds tickets to keys of the phone that asks.", phone.HandleClaim, takes(claim.ClaimRequest{}, created, claim.Out{})},
+		{post, "/v1/claims/move", session.Public, "Mails eight digits to the holder of a link's tickets, which move them to another phone within ten minutes.", phone.HandleAskMove, takes(claim.ChallengeRequest{}, http.StatusAccepted, claim.MoveAsked{})},
+		{post, "/v1/claims/move/confirm", session.Public, "Moves tickets from the phone that has them to keys of the phone that asks, by the digits that were mailed.", phone.HandleMove, takes(claim.MoveRequest{}, created, claim.Out{})},
+		{post, "/v1/claims/moved", session.Public, "Shows the holder a move that was mailed about, by the code of that mail's link.", phone.HandleShowMove, takes(claim.ChallengeRequest{}, ok, claim.MovedAway{})},
+		{post, "/v1/claims/not-me", session.Public, "Not me: puts the tickets of that move on hold, until doors open.", phone.HandleNotMe, takes(claim.ChallengeRequest{}, ok, claim.MovedAway{})},
 		{post, "/v1/wallet/challenge", session.Public, "Makes a challenge for a wallet session.", phone.HandleWalletChallenge, takes(struct{}{}, ok, claim.Challenge{})},
 		{post, "/v1/wallet/session", session.Public, "Opens a wallet session by signatures of the tickets' keys.", phone.HandleWalletSession, takes(claim.WalletSessionRequest{}, ok, claim.Wallet{})},
 		{post, "/v1/wallet/totp", session.Public, "Gives a claim's secret for one-time codes, by a signature of its key.", phone.HandleTOTP, takes(claim.ProofIn{}, ok, claim.TOTPOut{})},

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
@@ -111,12 +112,14 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if s.Post, err = mails.New(mails.Options{
 		Pool: o.Pool, Keys: s.Keys, Text: s.text, PublicURL: o.PublicURL,
 		SMTP: o.Mail, Journal: o.MailJournal, Log: o.Log, Now: o.Now, RetryAfter: o.MailRetry,
-		Ended: func(outcome string) { s.metrics.mails.WithLabelValues(outcome).Inc() },
+		MoveDigits: func(move uuid.UUID) string { return claim.MoveDigits(s.Box, move) },
+		NotMeCode:  func(move uuid.UUID) string { return claim.NotMeCode(s.Box, move) },
+		Ended:      func(outcome string) { s.metrics.mails.WithLabelValues(outcome).Inc() },
 	}); err != nil {
 		return nil, err
 	}
 	s.Issue = issue.New(o.Pool, s.Keys, s.Post, s.tell, o.PublicURL)
-	s.Claim = claim.New(o.Pool, s.hub, s.Box, o.PublicURL)
+	s.Claim = claim.New(o.Pool, s.hub, s.Box, s.Post, o.PublicURL)
 	s.Challenge = challenge.New(o.Pool, s.Nonces, s.hub, o.Log, o.Now)
 	s.metrics = newMetrics(o.Pool, s.Challenge.Streams, func() int { return s.Door.Waiting() })
 	s.Door = admit.New(admit.Options{

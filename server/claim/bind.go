@@ -99,8 +99,7 @@ func (s *Service) Claim(ctx context.Context, by session.Caller, in In) (Out, err
 			return err
 		}
 		told = b.told
-		out.Tickets, out.ServerTime = b.bound, utc(now)
-		out.Session, err = openSession(ctx, tx, by, b.wallet())
+		out, err = b.answer(ctx, tx)
 		return err
 	})
 	if err != nil {
@@ -220,6 +219,7 @@ type binding struct {
 	by      session.Caller
 	browser string
 	now     time.Time
+	move    *move // nil: a claim, which takes nothing from another phone
 
 	bound []Bound
 	told  []news.Item
@@ -229,6 +229,8 @@ type binding struct {
 	publicKeys  [][]byte
 	thumbprints [][]byte
 	serials     []int32
+	counted     []int16 // 1 where this is one of the ticket's moves
+	takenBack   []bool  // where it is the one that is none
 	before      []bindable
 }
 
@@ -239,7 +241,8 @@ func (b *binding) add(t bindable, k boundKey, fresh bool) error {
 		b.bound = append(b.bound, boundOf(t, t.Generation))
 		return nil
 	}
-	if refused := t.refusal(b.now); refused != nil {
+	counted, takenBack, refused := b.judge(t)
+	if refused != nil {
 		return refused
 	}
 	if !fresh {
@@ -251,12 +254,29 @@ func (b *binding) add(t bindable, k boundKey, fresh bool) error {
 	b.publicKeys = append(b.publicKeys, k.public[:])
 	b.thumbprints = append(b.thumbprints, k.thumbprint[:])
 	b.serials = append(b.serials, int32(t.ClaimSerial))
+	b.counted = append(b.counted, counted)
+	b.takenBack = append(b.takenBack, takenBack)
 	b.before = append(b.before, t)
 	b.bound = append(b.bound, boundOf(t, next))
 	if t.Generation > 0 {
 		b.told = append(b.told, news.Item{Ticket: t.Ticket, What: news.Moved, At: b.now, Generation: uint8(next)})
 	}
 	return nil
+}
+
+// judge says why the ticket stays where it is, or whether taking it counts as a move.
+func (b *binding) judge(t bindable) (counted int16, takenBack bool, refused *fault.Error) {
+	refused = t.refusal(b.now)
+	if b.move == nil || refused == nil {
+		return 0, false, refused
+	}
+	if refused = t.unmovable(b.now, b.move.address); refused != nil {
+		return 0, false, refused
+	}
+	if t.free() {
+		return 0, true, nil
+	}
+	return 1, false, nil
 }
 
 func boundOf(t bindable, generation int16) Bound {
@@ -274,11 +294,11 @@ func (b *binding) write(ctx context.Context, tx pgx.Tx) error {
 	}
 	args := pgx.NamedArgs{
 		"tickets": b.tickets, "generations": b.generations, "public_keys": b.publicKeys, "thumbprints": b.thumbprints,
-		"serials": b.serials, "browser": b.browser, "now": b.now,
+		"serials": b.serials, "counted": b.counted, "taken_back": b.takenBack, "browser": b.browser, "now": b.now, "move": b.move.id(),
 	}
 	updated, err := tx.Exec(ctx, `
-UPDATE tickets t SET generation = n.generation
-FROM unnest(@tickets::uuid[], @generations::smallint[]) AS n (ticket_id, generation)
+UPDATE tickets t SET generation = n.generation, moves = t.moves + n.counted, taken_back = t.taken_back OR n.taken_back
+FROM unnest(@tickets::uuid[], @generations::smallint[], @counted::smallint[], @taken_back::boolean[]) AS n (ticket_id, generation, counted, taken_back)
 WHERE t.id = n.ticket_id AND t.generation = n.generation - 1 AND t.status = 'active'`, args)
 	if err != nil {
 		return fmt.Errorf("raise the generation: %w", err)
@@ -287,8 +307,8 @@ WHERE t.id = n.ticket_id AND t.generation = n.generation - 1 AND t.status = 'act
 		return fmt.Errorf("%d of %d tickets changed under their lock", len(b.tickets)-int(updated.RowsAffected()), len(b.tickets))
 	}
 	_, err = tx.Exec(ctx, `
-INSERT INTO claims (ticket_id, generation, kind, public_key, browser, serial, created_at)
-SELECT ticket_id, generation, 'phone', public_key, @browser, serial, @now
+INSERT INTO claims (ticket_id, generation, kind, public_key, browser, serial, created_at, move_id)
+SELECT ticket_id, generation, 'phone', public_key, @browser, serial, @now, @move
 FROM unnest(@tickets::uuid[], @generations::smallint[], @public_keys::bytea[], @serials::integer[])
   AS n (ticket_id, generation, public_key, serial)`, args)
 	if err != nil {
@@ -314,14 +334,24 @@ func (b *binding) record(ctx context.Context, tx pgx.Tx) error {
 		if t.Kind != "" {
 			details["replaced"] = t.Kind
 		}
+		name := "ticket.claim"
+		if b.move != nil {
+			name, details["counted"] = "ticket.move", b.counted[i] == 1
+		}
 		err := audit.Write(ctx, tx, b.by, audit.Act{
-			Name: "ticket.claim", Venue: t.Event.Venue, Event: t.Event.Event, Ticket: t.Ticket, Details: details,
+			Name: name, Venue: t.Event.Venue, Event: t.Event.Event, Ticket: t.Ticket, Details: details,
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// answer says what is on the phone now, and opens a session for it.
+func (b *binding) answer(ctx context.Context, tx pgx.Tx) (Out, error) {
+	cookie, err := openSession(ctx, tx, b.by, b.wallet())
+	return Out{Tickets: b.bound, ServerTime: utc(b.now), Session: cookie}, err
 }
 
 // wallet is what the session is for.

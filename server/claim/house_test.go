@@ -58,7 +58,7 @@ func served(t *testing.T, db *pgtest.DB, count int, publicURL string) house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(db.Pool, h.hub, box, publicURL)
+	s := New(db.Pool, h.hub, box, nil, publicURL)
 	e := echo.New()
 	e.HTTPErrorHandler = problem.Handler(slog.New(slog.NewTextHandler(testLog{t}, nil)), nil)
 	e.Use(session.New(db.Pool, box, publicURL, time.Now, quiet).Identify())

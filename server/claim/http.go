@@ -50,6 +50,65 @@ func (s *Service) HandleClaim(c echo.Context) error {
 	return c.JSON(http.StatusCreated, out)
 }
 
+// HandleAskMove is POST /v1/claims/move.
+func (s *Service) HandleAskMove(c echo.Context) error {
+	in, _, err := wire.Body[ChallengeRequest](c, wire.SmallBody)
+	if err != nil {
+		return err
+	}
+	out, err := s.AskMove(c.Request().Context(), in.Code)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusAccepted, out)
+}
+
+// MoveRequest is the body that HandleMove takes. OTP is the eight digits of the mail.
+type MoveRequest struct {
+	Code string  `json:"code"`
+	OTP  string  `json:"otp"`
+	Keys []KeyIn `json:"keys"`
+}
+
+// HandleMove is POST /v1/claims/move/confirm.
+func (s *Service) HandleMove(c echo.Context) error {
+	in, _, err := wire.Body[MoveRequest](c, wire.LargeBody)
+	if err != nil {
+		return err
+	}
+	out, err := s.Move(c.Request().Context(), session.From(c), MoveIn{
+		In:     In{Code: in.Code, Keys: in.Keys, Browser: useragent.Name(c.Request().UserAgent())},
+		Digits: in.OTP,
+	})
+	if err != nil {
+		return err
+	}
+	s.setCookie(c, out.Session)
+	return c.JSON(http.StatusCreated, out)
+}
+
+// HandleShowMove is POST /v1/claims/moved.
+func (s *Service) HandleShowMove(c echo.Context) error {
+	return aboutMove(c, func(code string) (MovedAway, error) { return s.ShowMove(c.Request().Context(), code) })
+}
+
+// HandleNotMe is POST /v1/claims/not-me.
+func (s *Service) HandleNotMe(c echo.Context) error {
+	return aboutMove(c, func(code string) (MovedAway, error) { return s.NotMe(c.Request().Context(), session.From(c), code) })
+}
+
+func aboutMove(c echo.Context, do func(code string) (MovedAway, error)) error {
+	in, _, err := wire.Body[ChallengeRequest](c, wire.SmallBody)
+	if err != nil {
+		return err
+	}
+	out, err := do(in.Code)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
 // HandleWalletChallenge is POST /v1/wallet/challenge. Its body is empty or {}.
 func (s *Service) HandleWalletChallenge(c echo.Context) error {
 	if c.Request().ContentLength != 0 {

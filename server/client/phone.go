@@ -24,6 +24,7 @@ type ClaimChallenge struct {
 	Event      WalletEvent   `json:"event"`
 	ClaimFrom  time.Time     `json:"claim_from"`
 	Claimable  bool          `json:"claimable"`
+	MoveTo     string        `json:"move_to"` // where digits that move them would be mailed, masked; "" for nowhere
 	Tickets    []ClaimTicket `json:"tickets"`
 }
 
@@ -50,6 +51,7 @@ type ClaimTicket struct {
 	Admits    int            `json:"admits"`
 	Claimed   ClaimedBy      `json:"claimed"`
 	Claimable bool           `json:"claimable"`
+	Movable   bool           `json:"movable"` // by digits that are mailed
 }
 
 // ClaimedBy says when and on what a ticket was claimed; the zero value when it

@@ -191,6 +191,11 @@ func (s *Service) HandleRelease(c echo.Context) error {
 	return perform(c, "ticket.release", s.Release)
 }
 
+// HandleAllowMove answers POST /v1/tickets/{ticket}/allow-move.
+func (s *Service) HandleAllowMove(c echo.Context) error {
+	return perform(c, "ticket.allow_move", s.AllowMove)
+}
+
 // HandleResend answers POST /v1/tickets/{ticket}/resend.
 func (s *Service) HandleResend(c echo.Context) error { return perform(c, "ticket.resend", s.Resend) }
 

@@ -10,6 +10,7 @@ import (
 
 	"portillon/server/audit"
 	"portillon/server/fault"
+	"portillon/server/pg"
 	"portillon/server/repeat"
 	"portillon/server/session"
 	"portillon/server/ticket"
@@ -189,4 +190,26 @@ func (s *Service) Release(ctx context.Context, by session.Caller, call repeat.Ca
 		}
 		return setStatus(ctx, tx, t, t.open())
 	}})
+}
+
+// AllowMove lets the ticket move to another phone by mailed digits once more. Needs
+// the right issue and a reason. Faults: ticket.revoked, ticket.generations_used_up.
+func (s *Service) AllowMove(ctx context.Context, by session.Caller, call repeat.Call, id ticket.ID, reason string) (Ticket, error) {
+	_, err := s.perform(ctx, by, call, id, reason, act{name: "ticket.allow_move", right: session.Issue, do: func(ctx context.Context, tx pgx.Tx, t locked) (map[string]any, error) {
+		if err := t.refuseRevoked(); err != nil {
+			return nil, err
+		}
+		_, err := tx.Exec(ctx, `UPDATE tickets SET moves_allowed = moves_allowed + 1 WHERE id = @id`, pgx.NamedArgs{"id": id})
+		if pg.Constraint(err) == "tickets_moves_allowed_check" {
+			return nil, fault.New(fault.Conflict, "ticket.generations_used_up", "this ticket has moved too often; issue another one").With(err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("allow a move: %w", err)
+		}
+		return nil, nil
+	}})
+	if err != nil {
+		return Ticket{}, err
+	}
+	return s.ticketWithLife(ctx, id)
 }

@@ -26,6 +26,8 @@ type Kind string
 const (
 	OrderLink  Kind = "order_link"  // the link that claims an order's tickets
 	TicketLink Kind = "ticket_link" // the link that claims one ticket
+	MoveCode   Kind = "move_code"   // digits that move tickets to another phone
+	Moved      Kind = "moved"       // they moved: the holder may say "not me"
 )
 
 // Mail is one mail to send. Cause names the act, and no second mail is made for it.
@@ -34,7 +36,8 @@ type Mail struct {
 	Kind   Kind
 	Event  ticket.EventID
 	Order  ticket.OrderID
-	Ticket ticket.ID // of a TicketLink
+	Ticket ticket.ID // of all but an OrderLink: the ticket whose holder is written to
+	Move   uuid.UUID // of a MoveCode and a Moved
 }
 
 // Options is what the service needs from outside.
@@ -43,10 +46,13 @@ type Options struct {
 	Keys      *keyring.Ring
 	Text      *locale.Catalogue
 	PublicURL string // without a slash at the end
-	SMTP      Settings
-	Journal   string // the folder of the daily journal; "" for none
-	Log       *slog.Logger
-	Now       func() time.Time // for how long steps take, and when the next attempt is
+	// MoveDigits and NotMeCode derive what the mails about a move are for.
+	MoveDigits func(move uuid.UUID) string
+	NotMeCode  func(move uuid.UUID) string
+	SMTP       Settings
+	Journal    string // the folder of the daily journal; "" for none
+	Log        *slog.Logger
+	Now        func() time.Time // for how long steps take, and when the next attempt is
 	// Ended counts what came of an attempt: sent, failed, or waiting for the next one.
 	Ended func(outcome string)
 	// RetryAfter is the wait after the failed attempt with this number, from 1; nil
@@ -153,9 +159,9 @@ func (s *Service) Ask(ctx context.Context, tx pgx.Tx, m Mail) error {
 	}
 	id := uuid.New()
 	made, err := tx.Exec(ctx, `
-INSERT INTO mails (id, cause, kind, event_id, order_id, ticket_id)
-VALUES (@id, @cause, @kind, @event, @order, @ticket) ON CONFLICT ON CONSTRAINT mails_cause_key DO NOTHING`,
-		pgx.NamedArgs{"id": id, "cause": m.Cause, "kind": string(m.Kind), "event": m.Event, "order": m.Order, "ticket": orNull(m.Ticket)})
+INSERT INTO mails (id, cause, kind, event_id, order_id, ticket_id, move_id)
+VALUES (@id, @cause, @kind, @event, @order, @ticket, @move) ON CONFLICT ON CONSTRAINT mails_cause_key DO NOTHING`,
+		pgx.NamedArgs{"id": id, "cause": m.Cause, "kind": string(m.Kind), "event": m.Event, "order": m.Order, "ticket": orNull(m.Ticket), "move": orNull(m.Move)})
 	if err != nil {
 		return fmt.Errorf("ask for a mail: %w", err)
 	}
@@ -168,8 +174,8 @@ VALUES (@id, @cause, @kind, @event, @order, @ticket) ON CONFLICT ON CONSTRAINT m
 	return nil
 }
 
-func orNull(id ticket.ID) any {
-	if id.IsZero() {
+func orNull[T ~[16]byte](id T) any {
+	if id == *new(T) {
 		return nil
 	}
 	return id
@@ -240,7 +246,7 @@ ORDER BY m.at DESC, m.id DESC LIMIT @limit`,
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m Sent, err error) {
 		var about *uuid.UUID
 		err = row.Scan(&m.Mail, &m.Kind, &m.At, &m.To, &about, &m.Number, &m.State, &m.Attempts, &m.EndedAt)
-		m.To, m.At, m.Steps = mask(m.To), m.At.UTC(), []Step{}
+		m.To, m.At, m.Steps = Mask(m.To), m.At.UTC(), []Step{}
 		if about != nil {
 			m.Ticket = ticket.ID(*about)
 		}

@@ -1,119 +1,27 @@
 package post_test
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"io"
 	"mime/quotedprintable"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
 
 	"portillon/server/client"
 	"portillon/server/post"
 	"portillon/server/servertest"
 )
 
-const password = "correct horse"
-
-// office is a real mail server on a port of its own.
-type office struct {
-	address string
-	secure  *tls.Config // of the server
-	server  *smtp.Server
-
-	mu     sync.Mutex
-	taken  []string
-	refuse atomic.Bool // no recipient is known
-}
-
-func (o *office) NewSession(*smtp.Conn) (smtp.Session, error) { return &visit{office: o}, nil }
-
-func (o *office) texts() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return append([]string(nil), o.taken...)
-}
-
-type visit struct{ office *office }
-
-func (v *visit) AuthMechanisms() []string { return []string{sasl.Plain} }
-
-func (v *visit) Auth(string) (sasl.Server, error) {
-	return sasl.NewPlainServer(func(_, user, given string) error {
-		if user != "tickets" || given != password {
-			return &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "Authentication credentials invalid"}
-		}
-		return nil
-	}), nil
-}
-func (v *visit) Reset()                               {}
-func (v *visit) Logout() error                        { return nil }
-func (v *visit) Mail(string, *smtp.MailOptions) error { return nil }
-func (v *visit) Rcpt(to string, _ *smtp.RcptOptions) error {
-	if v.office.refuse.Load() {
-		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user " + to}
-	}
-	return nil
-}
-
-func (v *visit) Data(r io.Reader) error {
-	text, err := io.ReadAll(r)
-	v.office.mu.Lock()
-	v.office.taken = append(v.office.taken, string(text))
-	v.office.mu.Unlock()
-	return err
-}
-
-// opened serves mail at the address, or at any; secure offers STARTTLS.
-func opened(t *testing.T, o *office, address string, secure bool) {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.address, o.server = listener.Addr().String(), smtp.NewServer(o)
-	o.server.Domain, o.server.AllowInsecureAuth = "localhost", !secure
-	if secure {
-		o.server.TLSConfig = o.secure
-	}
-	go func() { _ = o.server.Serve(listener) }()
-	t.Cleanup(func() { _ = o.server.Close() })
-}
-
 // start opens an office, and a house whose server sends its mails there.
-func start(t *testing.T, secure bool, change func(*post.Settings)) (*office, *servertest.House, string) {
+func start(t *testing.T, secure bool, change func(*post.Settings)) (*servertest.Office, *servertest.House, string) {
 	t.Helper()
-	web := httptest.NewTLSServer(nil) // for its certificate, which is good for 127.0.0.1
-	t.Cleanup(web.Close)
-	roots := x509.NewCertPool()
-	roots.AddCert(web.Certificate())
-	o := &office{secure: &tls.Config{Certificates: web.TLS.Certificates, MinVersion: tls.VersionTLS12}}
-	opened(t, o, "127.0.0.1:0", secure)
+	o := servertest.NewOffice(t, secure)
 	journal := t.TempDir()
-	host, port, err := net.SplitHostPort(o.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := post.Settings{
-		Host: host, Port: number, User: "tickets", Password: password, From: "Odéon <tickets@example.org>", TLS: post.StartTLS,
-		Trust: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-	}
+	s := o.Settings()
 	if change != nil {
 		change(&s)
 	}
@@ -160,7 +68,7 @@ func TestTheHolderGetsTheLinkAndEachStepIsWrittenDown(t *testing.T) {
 	o, h, journal := start(t, true, nil)
 	issued := issue(h)
 	until(t, "the mail is sent", func() bool { return entry(t, h).State == "sent" })
-	text, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(o.texts()[0])))
+	text, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(o.Texts()[0])))
 	if err != nil || !strings.Contains(string(text), issued.ClaimURL) {
 		t.Errorf("the mail does not hold the link (%v)", err)
 	}
@@ -196,7 +104,7 @@ func TestAFailureSaysAtWhichStepAndWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, h, _ := start(t, c.secure, c.change)
-			o.refuse.Store(c.refuse)
+			o.Refuse.Store(c.refuse)
 			issue(h)
 			until(t, "the attempt is over", func() bool {
 				m := entry(t, h)
@@ -212,7 +120,7 @@ func TestAFailureSaysAtWhichStepAndWhy(t *testing.T) {
 			if got := steps(m, 1); got != c.steps || !strings.Contains(last.Detail, c.why) {
 				t.Errorf("%s (%s), want %s (%s)", got, last.Detail, c.steps, c.why)
 			}
-			if len(o.texts()) > 0 {
+			if len(o.Texts()) > 0 {
 				t.Error("a mail went out")
 			}
 		})
@@ -222,12 +130,12 @@ func TestAFailureSaysAtWhichStepAndWhy(t *testing.T) {
 func TestAServerThatWasAwayGetsTheMailOnceItIsBack(t *testing.T) {
 	t.Parallel()
 	o, h, _ := start(t, true, nil)
-	_ = o.server.Close()
+	o.Shut()
 	issue(h)
 	until(t, "an attempt failed", func() bool { return steps(entry(t, h), 1) == "compose ok, connect failed" })
-	opened(t, o, o.address, true)
+	o.Open(t)
 	until(t, "the mail is sent", func() bool { return entry(t, h).State == "sent" })
-	if n := len(o.texts()); n != 1 {
+	if n := len(o.Texts()); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
 }
@@ -240,7 +148,7 @@ func TestALinkIsSentAgainWhenTheDeskAsks(t *testing.T) {
 	o, h, _ := start(t, true, nil)
 	to := client.NewTickets{Category: h.Standard.Category, Language: "fr", Holder: &client.Holder{Name: "Marie", Email: "marie@example.net"}}
 	one := h.Issue(h.Event.Event, to).Tickets[0].Ticket.String()
-	until(t, "the first mail is sent", func() bool { return len(o.texts()) == 1 })
+	until(t, "the first mail is sent", func() bool { return len(o.Texts()) == 1 })
 	act := func(h *servertest.House, ticket, verb string) (client.ClaimLink, error) {
 		return client.Do[client.ClaimLink](t.Context(), h.Admin, http.MethodPost, "/v1/tickets/"+ticket+"/"+verb, map[string]string{"reason": "lost"})
 	}
@@ -251,8 +159,8 @@ func TestALinkIsSentAgainWhenTheDeskAsks(t *testing.T) {
 	if _, err := act(h, one, "resend"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the second mail is sent", func() bool { return len(o.texts()) == 2 })
-	text, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(o.texts()[1])))
+	until(t, "the second mail is sent", func() bool { return len(o.Texts()) == 2 })
+	text, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(o.Texts()[1])))
 	if err != nil || !strings.Contains(string(text), link.ClaimURL) || !strings.Contains(string(text), "Ouvrez ce lien") {
 		t.Errorf("the second mail is %s (%v)", text, err)
 	}
@@ -282,7 +190,7 @@ INSERT INTO river_job (kind, args, max_attempts) SELECT 'send_mail', jsonb_build
 		err := h.Pool.QueryRow(t.Context(), `SELECT count(*) FROM river_job WHERE state IN ('available', 'running', 'retryable')`).Scan(&open)
 		return err == nil && open == 0 && entry(t, h).State == "sent"
 	})
-	if n := len(o.texts()); n != 1 {
+	if n := len(o.Texts()); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
 }

@@ -31,7 +31,7 @@ func (s *Service) recorder(ctx context.Context, id uuid.UUID, attempt int, to st
 	return func(step string, took time.Duration, err error) {
 		ctx, cancel := context.WithTimeout(ctx, writeWithin)
 		defer cancel()
-		e := entry{Mail: id, To: mask(to), Attempt: attempt, Step: step, TookMS: float64(took.Microseconds()) / 1000, Outcome: "ok"}
+		e := entry{Mail: id, To: Mask(to), Attempt: attempt, Step: step, TookMS: float64(took.Microseconds()) / 1000, Outcome: "ok"}
 		if err != nil {
 			e.Outcome, e.Detail = "failed", s.reason(err, to)
 		}

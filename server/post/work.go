@@ -155,7 +155,7 @@ func (s *Service) quiet(err error, to string) error {
 func (s *Service) reason(err error, to string) string {
 	text := err.Error()
 	if to != "" {
-		text = strings.ReplaceAll(text, to, mask(to))
+		text = strings.ReplaceAll(text, to, Mask(to))
 	}
 	if s.SMTP.Password != "" {
 		text = strings.ReplaceAll(text, s.SMTP.Password, "…")
@@ -166,8 +166,8 @@ func (s *Service) reason(err error, to string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "�")
 }
 
-// mask leaves of an address what its owner knows it by: "j…@example.org".
-func mask(address string) string {
+// Mask leaves of an address what its owner knows it by: "j…@example.org".
+func Mask(address string) string {
 	name, host, found := strings.Cut(address, "@")
 	if !found {
 		return ""
