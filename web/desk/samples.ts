@@ -145,6 +145,7 @@ const steps = [step("compose", "01", 1.2), step("connect", "02", 12), step("star
 const mail = (id: string, change: Partial<Mail>): Mail => ({ mail: id, kind: "order_link", at: "2026-11-20T10:00:00Z", to: "m…@example.org", ticket: "t1", number: 1, state: "sent", attempts: 1, ended_at: "2026-11-20T10:00:03Z", steps, ...change });
 const mails: readonly Mail[] = [
   mail("m4", { to: "n…@verylongdomainnameofsomebodysemployer.example", state: "sending", steps: steps.slice(0, 2) }),
+  mail("m2b", { kind: "move_code", number: 7 }),
   mail("m3", { kind: "ticket_link", number: 12, state: "failed", steps: [...steps.slice(0, 4), step("send", "04", 80, "550 5.1.1 no such user k…@example.net")] }),
   mail("m2", { number: 9, state: "waiting", attempts: 2, steps: [step("compose", "01", 1), step("connect", "02", 3000, "dial tcp 192.0.2.25:587: connection refused"), step("compose", "11", 1, "", 2), step("connect", "12", 3000, "dial tcp 192.0.2.25:587: connection refused", 2)] }),
   mail("m1", {}),
