@@ -29,6 +29,8 @@ export interface Offered {
   /** It was printed: a claim ends the paper. */
   readonly paper: boolean;
   readonly claimable: boolean;
+  /** Another phone has it, and digits by mail would move it. */
+  readonly movable: boolean;
 }
 
 /** What a claim link is for, and the value to sign (base64url of 32 bytes). */
@@ -38,7 +40,35 @@ export interface Offer {
   readonly event: Event;
   readonly claim_from: string;
   readonly claimable: boolean;
+  /** The address to which digits would be mailed, masked; "" where none can be. */
+  readonly move_to: string;
   readonly tickets: readonly Offered[];
+}
+
+/** A ticket that was moved; `stoppable`: "not me" would put it on hold. */
+export interface MovedTicket {
+  readonly ticket: string;
+  readonly number: number;
+  readonly seat: string;
+  readonly category: string;
+  readonly admits: number;
+  readonly held: boolean;
+  readonly stoppable: boolean;
+}
+
+/** A move, as its holder is shown it. */
+export interface MovedAway {
+  readonly at: string;
+  readonly browser: string;
+  readonly event: Event;
+  readonly tickets: readonly MovedTicket[];
+  readonly server_time: string;
+}
+
+/** What claimed or moved tickets are answered. */
+export interface Taken {
+  readonly tickets: readonly Bound[];
+  readonly server_time: string;
 }
 
 /** A ticket that is on this phone now. */
@@ -124,7 +154,11 @@ export const atOnce = 64;
 
 export const api = {
   offer: (code: string) => call<Offer>("POST", "/v1/claims/challenge", { code }),
-  claim: (code: string, keys: readonly ClaimKey[]) => call<{ readonly tickets: readonly Bound[]; readonly server_time: string }>("POST", "/v1/claims", { code, keys }),
+  claim: (code: string, keys: readonly ClaimKey[]) => call<Taken>("POST", "/v1/claims", { code, keys }),
+  move: (code: string) => call<{ readonly to: string; readonly next_at: string; readonly server_time: string }>("POST", "/v1/claims/move", { code }),
+  confirmMove: (code: string, otp: string, keys: readonly ClaimKey[]) => call<Taken>("POST", "/v1/claims/move/confirm", { code, otp, keys }),
+  moved: (code: string) => call<MovedAway>("POST", "/v1/claims/moved", { code }),
+  notMe: (code: string) => call<MovedAway>("POST", "/v1/claims/not-me", { code }),
   challenge: () => call<{ readonly challenge: string; readonly server_time: string }>("POST", "/v1/wallet/challenge", {}),
   session: (tickets: readonly SessionProof[]) => call<Standings>("POST", "/v1/wallet/session", { tickets }),
   standings: () => call<Standings>("GET", "/v1/wallet", undefined, { timeout: 8_000 }),

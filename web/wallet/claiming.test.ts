@@ -5,6 +5,7 @@ import { b64u } from "../proof/bytes.js";
 import type { ClaimKey, Offer } from "./answers.js";
 import { CannotKeep, finish, prepare, type Keeps } from "./claiming.js";
 import type { Held, Pending } from "./store.js";
+import { claimable } from "./stack.js";
 import { event, offer, offered } from "./testing.js";
 
 const tickets = ["01234567-89ab-4cde-8f01-23456789abcd", "01234567-89ab-4cde-8f01-23456789abce"];
@@ -65,7 +66,7 @@ const names = (keys: readonly ClaimKey[] | undefined) => keys?.map(({ ticket, jw
 test("all tickets of a link are claimed with a key each, and the kept keys are not exportable", async (t) => {
   const claims = server(t);
   const store = new Memory();
-  await prepare(store, "code", link);
+  await prepare(store, "code", link.tickets);
   const held = await finish(store);
   assert.deepEqual(held.map(({ ticket }) => ticket).sort(), tickets);
   assert.equal(new Set(claims[0]?.map(({ jwk }) => jwk.x)).size, 2);
@@ -77,7 +78,7 @@ test("all tickets of a link are claimed with a key each, and the kept keys are n
 test("an answer that was lost costs nothing: the same keys are sent again, even by another visit", async (t) => {
   const claims = server(t, "lose", "lose", "bind");
   const store = new Memory();
-  await prepare(store, "code", link);
+  await prepare(store, "code", link.tickets);
   await assert.rejects(finish(store), Unreachable);
   await assert.rejects(finish(store), Unreachable);
   assert.equal((await finish(store)).length, 2);
@@ -88,7 +89,7 @@ test("an answer that was lost costs nothing: the same keys are sent again, even 
 test("a server that is too busy is asked again later with the same keys", async (t) => {
   const claims = server(t, { status: 429, code: "request.too_many" }, { status: 500, code: "internal" }, "bind");
   const store = new Memory();
-  await prepare(store, "code", link);
+  await prepare(store, "code", link.tickets);
   await assert.rejects(finish(store), Problem);
   await assert.rejects(finish(store), Problem);
   await finish(store);
@@ -98,7 +99,7 @@ test("a server that is too busy is asked again later with the same keys", async 
 test("a challenge that ended is replaced without the guest noticing", async (t) => {
   const claims = server(t, { status: 410, code: "claim.challenge_ended" }, "bind");
   const store = new Memory();
-  await prepare(store, "code", link);
+  await prepare(store, "code", link.tickets);
   assert.equal((await finish(store)).length, 2);
   assert.equal(claims.length, 2);
 });
@@ -106,14 +107,14 @@ test("a challenge that ended is replaced without the guest noticing", async (t) 
 test("a ticket that another phone took meanwhile does not keep the others away", async (t) => {
   server(t, { status: 409, code: "claim.taken", ticket: tickets[0] ?? "" }, "bind");
   const store = new Memory();
-  await prepare(store, "code", link);
+  await prepare(store, "code", link.tickets);
   assert.deepEqual((await finish(store)).map(({ ticket }) => ticket), [tickets[1]]);
 });
 
 test("when everything is taken the claim ends with the server's reason and leaves nothing behind", async (t) => {
   server(t, { status: 409, code: "claim.taken", ticket: tickets[0] ?? "" }, { status: 409, code: "claim.taken", ticket: tickets[1] ?? "" });
   const store = new Memory();
-  await prepare(store, "code", link);
+  await prepare(store, "code", link.tickets);
   await assert.rejects(finish(store), (error) => error instanceof Problem && error.code === "claim.taken");
   assert.equal(store.code, undefined);
   assert.deepEqual(store.held, []);
@@ -121,28 +122,28 @@ test("when everything is taken the claim ends with the server's reason and leave
 
 test("tickets that cannot be claimed get no key", async () => {
   const store = new Memory();
-  await prepare(store, "code", { ...link, tickets: [offered({ ticket: tickets[0] ?? "" }), offered({ ticket: tickets[1] ?? "", claimable: false })] });
+  await prepare(store, "code", claimable({ ...link, tickets: [offered({ ticket: tickets[0] ?? "" }), offered({ ticket: tickets[1] ?? "", claimable: false })] }));
   assert.deepEqual(store.pending.map(({ ticket }) => ticket), [tickets[0]]);
 });
 
 test("a browser that loses or refuses keys is found out before anything is sent", async () => {
   const forgetful = new Memory();
   forgetful.unfinished = () => Promise.resolve(undefined);
-  await assert.rejects(prepare(forgetful, "code", link), CannotKeep);
+  await assert.rejects(prepare(forgetful, "code", link.tickets), CannotKeep);
   const refusing = new Memory();
   refusing.begin = () => Promise.reject(new DOMException("", "DataCloneError"));
-  await assert.rejects(prepare(refusing, "code", link), CannotKeep);
+  await assert.rejects(prepare(refusing, "code", link.tickets), CannotKeep);
 });
 
 test("a browser that gives back another key than it got is found out too", async () => {
   const store = new Memory();
   const other = new Memory();
-  await prepare(other, "code", link);
+  await prepare(other, "code", link.tickets);
   const given = store.unfinished.bind(store);
   store.unfinished = async () => {
     const rest = await given();
     const wrong = other.pending[0]?.pair.privateKey;
     return rest && wrong && { ...rest, pending: rest.pending.map((one) => ({ ...one, pair: { ...one.pair, publicKey: one.pair.publicKey, privateKey: wrong } })) };
   };
-  await assert.rejects(prepare(store, "code", link), CannotKeep);
+  await assert.rejects(prepare(store, "code", link.tickets), CannotKeep);
 });

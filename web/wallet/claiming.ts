@@ -5,7 +5,7 @@
 import { Problem, Unreachable } from "../shared/api.js";
 import { b64u, fromB64u, sha256, utf8 } from "../proof/bytes.js";
 import { newKeyPair, publicJWK, signClaim } from "../proof/keys.js";
-import { api, atOnce, type Bound, type ClaimKey, type Offer } from "./answers.js";
+import { api, atOnce, type Bound, type ClaimKey, type Offered, type Taken } from "./answers.js";
 import type { Held, Pending, Store } from "./store.js";
 
 /** The part of the store that a claim needs. */
@@ -16,12 +16,10 @@ export class CannotKeep extends Error {
   override readonly name = "CannotKeep";
 }
 
-/** Makes a key for each ticket that can be claimed and keeps it; rejects with CannotKeep. */
-export async function prepare(store: Keeps, code: string, offer: Offer): Promise<void> {
+/** Makes a key for each of a link's tickets and keeps it; rejects with CannotKeep. */
+export async function prepare(store: Keeps, code: string, tickets: readonly Offered[]): Promise<void> {
   try {
-    const pending = await Promise.all(
-      offer.tickets.filter((ticket) => ticket.claimable).map(async ({ ticket, event }) => ({ ticket, event, pair: await newKeyPair() })),
-    );
+    const pending = await Promise.all(tickets.map(async ({ ticket, event }) => ({ ticket, event, pair: await newKeyPair() })));
     await store.begin(code, pending);
     const copies = (await store.unfinished())?.pending ?? [];
     if (copies.length !== pending.length) throw new Error("some keys are gone");
@@ -48,7 +46,7 @@ export async function finish(store: Keeps): Promise<readonly Held[]> {
     const rest = await store.unfinished();
     if (rest === undefined) break;
     try {
-      bound.push(...(await send(store, rest.code, rest.pending.slice(0, atOnce))));
+      bound.push(...(await send(store, rest.code, rest.pending.slice(0, atOnce), (keys) => api.claim(rest.code, keys))));
     } catch (error) {
       if (!(error instanceof Problem) || mayCome(error)) throw error;
       if (error.code === "claim.challenge_ended") continue;
@@ -58,6 +56,15 @@ export async function finish(store: Keeps): Promise<readonly Held[]> {
   }
   await store.end();
   if (bound.length === 0 && refused !== undefined) throw refused;
+  return bound;
+}
+
+/** Moves the tickets of an unfinished claim here by the digits of a mail, at most as many as one request takes. The answer may be had again as long as the claim is unfinished. Rejects as finish does. */
+export async function confirm(store: Keeps, digits: string): Promise<readonly Held[]> {
+  const all = await store.unfinished();
+  if (all === undefined) return [];
+  const bound = await send(store, all.code, all.pending.slice(0, atOnce), (keys) => api.confirmMove(all.code, digits, keys));
+  await store.end();
   return bound;
 }
 
@@ -74,12 +81,12 @@ async function dropRefused(store: Keeps, error: Problem, pending: readonly Pendi
   return true;
 }
 
-async function send(store: Keeps, code: string, pending: readonly Pending[]): Promise<readonly Held[]> {
+async function send(store: Keeps, code: string, pending: readonly Pending[], bind: (keys: readonly ClaimKey[]) => Promise<Taken>): Promise<readonly Held[]> {
   const offer = await api.offer(code);
   const challenge = fromB64u(offer.challenge, 32);
   if (challenge === undefined) throw new Error("the challenge is not 32 bytes");
   const keys = await Promise.all(pending.map((one) => keyOf(one, challenge, code)));
-  const answer = await api.claim(code, keys);
+  const answer = await bind(keys);
   const link = await linkID(code);
   const held = answer.tickets.flatMap((ticket) => heldOf(ticket, pending, link));
   await store.claimed(held);
@@ -105,7 +112,7 @@ function heldOf(ticket: Bound, pending: readonly Pending[], link: string): reado
 export function whyFailed(error: unknown): "unknown" | "ended" | "unreachable" | "refused" {
   if (error instanceof Unreachable) return "unreachable";
   if (!(error instanceof Problem)) throw error;
-  if (error.code === "claim.code_unknown") return "unknown";
+  if (error.code === "claim.code_unknown" || error.code === "move.link_unknown") return "unknown";
   return error.code === "claim.code_ended" ? "ended" : "refused";
 }
 

@@ -4,6 +4,7 @@
 import { h } from "../shared/dom.js";
 import { camera } from "./lookout.js";
 import { offer } from "./landing.js";
+import { move, notMe } from "./moveview.js";
 import { plain } from "./plain.js";
 import type { Acts, State } from "./state.js";
 import { TicketView } from "./ticketview.js";
@@ -62,6 +63,10 @@ export class Drawing {
     switch (state.kind) {
       case "offer":
         return offer(state, this.#words, this.#acts);
+      case "move":
+        return move(state, this.#words, this.#acts);
+      case "not_me":
+        return notMe(state, this.#words, this.#acts);
       case "camera":
         return camera(state, this.video, this.#words, this.#acts);
       default:

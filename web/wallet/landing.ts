@@ -4,7 +4,7 @@
 import { h } from "../shared/dom.js";
 import type { Offer } from "./answers.js";
 import { button } from "./plain.js";
-import { linkStands } from "./stack.js";
+import { claimable, linkStands, movable } from "./stack.js";
 import type { Acts, OfferState } from "./state.js";
 import type { Words } from "./words.js";
 
@@ -49,7 +49,7 @@ function action(state: OfferState, words: Words, acts: Acts): readonly Node[] {
       return [say("wallet.early", { time, count: tickets.length }), button(words, "wallet.calendar", acts.calendar, "main")];
     }
     case "taken":
-      return [say("wallet.taken", { count: tickets.length })];
+      return taken(state, words, acts) ?? [say("wallet.taken", { count: tickets.length })];
     case "gone":
       return Date.parse(server_time) >= Date.parse(event.ends_at) ? [say("wallet.over")] : [say("wallet.gone")];
   }
@@ -58,8 +58,18 @@ function action(state: OfferState, words: Words, acts: Acts): readonly Node[] {
   }
 }
 
+/** Another phone has the tickets, and digits by mail would bring them here; undefined when they would not. */
+function taken(state: OfferState, words: Words, acts: Acts): readonly Node[] | undefined {
+  const count = movable(state.offer).length;
+  if (count === 0) return undefined;
+  if (state.step === "mailing") return [h("p", { class: "strong", "data-say": true }, words.say("wallet.move_mailing"))];
+  const what = h("p", { id: "what" }, words.say("wallet.move_text", { to: state.offer.move_to, count }));
+  const press = h("button", { type: "button", id: "move", class: `wide ${state.app === undefined ? "main" : ""}`, "aria-describedby": "what", onclick: acts.move }, words.say("wallet.move", { count }));
+  return state.app === undefined ? [what, press] : [elsewhere(state.app, state.copied, words, acts), what, press];
+}
+
 function ready(state: OfferState, words: Words, acts: Acts): readonly Node[] {
-  const count = state.offer.tickets.filter((ticket) => ticket.claimable).length;
+  const count = claimable(state.offer).length;
   if (state.step !== "ask") {
     const text = state.step === "claiming" ? "wallet.claiming" : "wallet.claim_waits";
     return [h("p", { class: "strong", "data-say": true }, words.say(text))];

@@ -1,9 +1,9 @@
 // One made-up state of each kind that the page can be in, for tests and for
 // looking at. None of it is in the product's bundle.
 
-import type { Event, Offer, Offered, Standing } from "./answers.js";
+import type { Event, MovedTicket, Offer, Offered, Standing } from "./answers.js";
 import { symbolOf } from "./symbol.js";
-import type { CameraState, Face, Notice, OfferState, Short, State, TicketState } from "./state.js";
+import type { CameraState, Face, MoveState, Notice, NotMeState, OfferState, Short, State, TicketState } from "./state.js";
 
 const event: Event = {
   event: "e1",
@@ -35,8 +35,8 @@ const short = (it: Short, more: Partial<TicketState> = {}) => card({ ...live, sh
 const digits: Short = { kind: "shown", code: "482913", left: 43 };
 const notice = (it: Notice) => card(live, { notice: it });
 
-const offered: Offered = { ticket: "t1", event: "e1", number: 148, seat: "Row F, seat 12", category: "Standard", admits: 1, status: "active", claimed: false, paper: false, claimable: true };
-const taken: Offered = { ...offered, claimable: false, claimed: { at: "2026-12-02T09:15:00Z", browser: "Safari, iPhone" } };
+const offered: Offered = { ticket: "t1", event: "e1", number: 148, seat: "Row F, seat 12", category: "Standard", admits: 1, status: "active", claimed: false, paper: false, claimable: true, movable: false };
+const taken: Offered = { ...offered, claimable: false, movable: true, claimed: { at: "2026-12-02T09:15:00Z", browser: "Safari, iPhone" } };
 
 const offer: Offer = {
   challenge: "",
@@ -44,11 +44,21 @@ const offer: Offer = {
   event,
   claim_from: "2026-11-30T18:30:00Z",
   claimable: true,
+  move_to: "",
   tickets: [offered, { ...offered, ticket: "t2", number: 149, seat: "Box 2", category: "Family", admits: 4, paper: true }],
 };
 
 function landing(more: Partial<OfferState>, change: Partial<Offer> = {}): OfferState {
   return { kind: "offer", offer: { ...offer, ...change }, app: undefined, copied: false, step: "ask", others: false, ...more };
+}
+
+function moving(more: Partial<MoveState>): MoveState {
+  return { kind: "move", offer: { ...offer, claimable: false, move_to: "m…@example.org", tickets: [taken] }, to: "m…@example.org", digits: "", step: "ask", trouble: undefined, ...more };
+}
+
+function notMe(more: Partial<NotMeState>, change: Partial<MovedTicket> = {}): NotMeState {
+  const one: MovedTicket = { ticket: "t1", number: 148, seat: "Row F, seat 12", category: "Standard", admits: 1, held: false, stoppable: true, ...change };
+  return { kind: "not_me", moved: { at: "2026-12-02T09:15:00Z", browser: "Chrome, Android", event, tickets: [one, { ...one, ticket: "t2", number: 149, seat: "Row F, seat 13" }], server_time: offer.server_time }, step: "ask", ...more };
 }
 
 const camera = (state: CameraState, other = false): State => ({ kind: "camera", camera: state, other });
@@ -75,6 +85,22 @@ export const samples: Readonly<Record<string, State>> = {
   offer_claiming: landing({ step: "claiming" }),
   offer_waiting: landing({ step: "waiting" }),
   offer_early: landing({}, { claimable: false, claim_from: "2026-12-03T12:00:00Z", tickets: [{ ...offered, claimable: false }] }),
+  offer_move: landing({}, { claimable: false, move_to: "m…@example.org", tickets: [taken, { ...taken, ticket: "t2", number: 149, seat: "Box 2", category: "Family", admits: 4 }] }),
+  offer_move_in_app: landing({ app: "Instagram" }, { claimable: false, move_to: "m…@example.org", tickets: [taken] }),
+  offer_mailing: landing({ step: "mailing" }, { claimable: false, move_to: "m…@example.org", tickets: [taken] }),
+  move: moving({}),
+  move_wrong: moving({ digits: "12345678", trouble: { kind: "wrong", left: 1 } }),
+  move_ended: moving({ trouble: { kind: "ended" } }),
+  move_eight: moving({ digits: "1234", trouble: { kind: "eight" } }),
+  move_many: moving({ trouble: { kind: "many", minutes: 42 } }),
+  move_checking: moving({ step: "checking" }),
+  move_waiting: moving({ step: "waiting" }),
+  not_me: notMe({}),
+  not_me_sending: notMe({ step: "sending" }),
+  not_me_unreachable: notMe({ step: "unreachable" }),
+  not_me_held: notMe({}, { held: true, stoppable: false }),
+  not_me_late: notMe({ step: "late" }),
+  not_me_settled: notMe({}, { stoppable: false }),
   offer_taken: landing({}, { claimable: false, tickets: [taken] }),
   offer_partly: landing({}, { tickets: [taken, { ...offered, ticket: "t3", number: 150, seat: "Row F, seat 13" }, { ...offered, number: 151, seat: "", status: "held", claimable: false }] }),
   offer_gone: landing({}, { claimable: false, tickets: [{ ...offered, status: "revoked", claimable: false }] }),

@@ -1,6 +1,6 @@
 // The rules of the stack of tickets: which lies on top, and what its card shows.
 
-import type { Admitted, Offer, Standing } from "./answers.js";
+import type { Admitted, Offer, Offered, Standing } from "./answers.js";
 import type { Face } from "./state.js";
 
 /** It can still let somebody in. */
@@ -39,6 +39,16 @@ export function faceKind(ticket: Standing, now: number, welcome: Admitted | unde
   if (Date.parse(ticket.event.ends_at) <= now) return "over";
   if (Date.parse(ticket.event.doors_open_at) > now && !early) return "waiting";
   return "code";
+}
+
+/** The tickets of a link that can be put here now. */
+export function claimable(offer: Offer): readonly Offered[] {
+  return offer.tickets.filter((ticket) => ticket.claimable);
+}
+
+/** The tickets of a link that digits by mail would take from another phone. */
+export function movable(offer: Offer): readonly Offered[] {
+  return offer.move_to === "" ? [] : offer.tickets.filter((ticket) => ticket.movable);
 }
 
 /** What can be done with a link now. */

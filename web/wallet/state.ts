@@ -1,7 +1,7 @@
 // Everything the page can be in. One value of State is one picture.
 
 import type { CameraState } from "../shared/camera.js";
-import type { Offer, Standing } from "./answers.js";
+import type { MovedAway, Offer, Standing } from "./answers.js";
 import type { Fresh, Why } from "./freshness.js";
 import type { Symbol } from "./symbol.js";
 
@@ -16,6 +16,8 @@ export type State =
   /** The browser cannot keep a key. */
   | { readonly kind: "cannot_keep" }
   | OfferState
+  | MoveState
+  | NotMeState
   | TicketState
   | { readonly kind: "camera"; readonly camera: CameraState; readonly other: boolean };
 
@@ -25,10 +27,32 @@ export interface OfferState {
   /** The app that this browser is part of; see appOf. */
   readonly app: string | undefined;
   readonly copied: boolean;
-  /** `waiting`: sent, and not answered yet. */
-  readonly step: "ask" | "claiming" | "waiting";
+  /** `waiting`: sent, and not answered yet; `mailing`: digits are asked for. */
+  readonly step: "ask" | "claiming" | "waiting" | "mailing";
   /** There are tickets here already. */
   readonly others: boolean;
+}
+
+/** Digits of a mail are asked for, which move the link's tickets here. */
+export interface MoveState {
+  readonly kind: "move";
+  readonly offer: Offer;
+  /** The address to which they were mailed, masked. */
+  readonly to: string;
+  /** As they were typed last. */
+  readonly digits: string;
+  readonly step: "ask" | "checking" | "waiting";
+  readonly trouble: MoveTrouble | undefined;
+}
+
+/** Why the digits did nothing: not eight of them, others than those of the mail, too old, or no mail for so many minutes. */
+export type MoveTrouble = { readonly kind: "eight" | "ended" } | { readonly kind: "wrong"; readonly left: number } | { readonly kind: "many"; readonly minutes: number };
+
+/** The holder is asked whether a move was theirs; `late`: doors are open, `settled`: there is nothing left to stop. */
+export interface NotMeState {
+  readonly kind: "not_me";
+  readonly moved: MovedAway;
+  readonly step: "ask" | "sending" | "unreachable" | "late" | "settled";
 }
 
 export type { CameraState };
@@ -68,6 +92,10 @@ export interface Acts {
   retry(): void;
   copyLink(): void;
   calendar(): void;
+  move(): void;
+  moveGo(digits: string): void;
+  moveAgain(): void;
+  notMe(): void;
   toTickets(): void;
   turn(by: 1 | -1): void;
   showEarly(): void;

@@ -38,9 +38,9 @@ export function held(change: Partial<Held> = {}): Held {
 }
 
 export function offered(change: Partial<Offered> = {}): Offered {
-  return { ticket: "t1", event: event.event, number: 1, seat: "", category: "Standard", admits: 1, status: "active", claimed: false, paper: false, claimable: true, ...change };
+  return { ticket: "t1", event: event.event, number: 1, seat: "", category: "Standard", admits: 1, status: "active", claimed: false, paper: false, claimable: true, movable: false, ...change };
 }
 
 export function offer(change: Partial<Offer> = {}): Offer {
-  return { challenge: "", server_time: "2026-12-03T10:00:00Z", event, claim_from: "2026-11-30T18:30:00Z", claimable: true, tickets: [offered()], ...change };
+  return { challenge: "", server_time: "2026-12-03T10:00:00Z", event, claim_from: "2026-11-30T18:30:00Z", claimable: true, move_to: "", tickets: [offered()], ...change };
 }

@@ -9,10 +9,11 @@ import { CannotKeep, finish, linkID, mayCome, prepare, retryAfter, whyFailed } f
 import { Clock } from "./clock.js";
 import type { Drawing } from "./drawing.js";
 import { appOf } from "./inapp.js";
-import { forgetCode, linkOf, takeCode } from "./link.js";
+import { forgetCode, isNotMe, linkOf, takeCode } from "./link.js";
+import { Moving } from "./moving.js";
 import type { Camera } from "./reading.js";
 import { Show } from "./show.js";
-import { linkStands } from "./stack.js";
+import { claimable, linkStands, movable } from "./stack.js";
 import type { Acts, CameraState, OfferState, State } from "./state.js";
 import { byDoors, type Held, type Store } from "./store.js";
 import type { Words } from "./words.js";
@@ -24,6 +25,7 @@ export class Wallet {
   readonly #store: Store | undefined;
   readonly #words: Words;
   readonly #app = appOf(navigator.userAgent);
+  readonly #moving: Moving;
   #drawing: Drawing | undefined;
   #show: Show | undefined;
   #state: State = { kind: "loading" };
@@ -36,6 +38,13 @@ export class Wallet {
   constructor(store: Store | undefined, words: Words) {
     this.#store = store;
     this.#words = words;
+    this.#moving = new Moving(store, {
+      to: (state) => this.#to(state),
+      held: () => this.#show?.held ?? [],
+      took: (bound) => this.#claimed(bound),
+      look: (code) => this.#look(code),
+      pause: (milliseconds) => this.#pause(milliseconds),
+    });
   }
 
   draws(drawing: Drawing): void {
@@ -56,10 +65,11 @@ export class Wallet {
 
   async #open(): Promise<void> {
     this.#code = takeCode(this.#app !== undefined);
+    if (this.#code !== undefined && isNotMe(this.#code)) return this.#moving.show(this.#code);
     if (await this.#store?.unfinished().catch(() => undefined)) return this.#finish();
     if (this.#code === undefined) return this.#tickets() ? undefined : this.#to({ kind: "no_link" });
     const link = await linkID(this.#code);
-    const ours = this.#show?.held.filter((held) => held.link === link) ?? [];
+    const ours = this.#show?.held.filter((held) => held.link === link && held.state !== "moved") ?? [];
     // The way back to a ticket is its mail: no question first, the door may have no network.
     if (ours.length > 0 && this.#show !== undefined) {
       this.#show.take(this.#show.held, ours.map(({ ticket }) => ticket));
@@ -72,7 +82,8 @@ export class Wallet {
   /** Asks what a link is for. */
   async #look(code: string): Promise<void> {
     try {
-      this.#offer(await api.offer(code));
+      const offer = await api.offer(code);
+      if (linkStands(offer) !== "taken" || !this.#moving.resume(code, offer)) this.#offer(offer);
     } catch (error) {
       if (!(error instanceof Problem) && this.#tickets()) return;
       this.#to({ kind: "link_failed", why: whyFailed(error) });
@@ -111,7 +122,7 @@ export class Wallet {
     if (this.#store === undefined || this.#code === undefined) return this.#to({ kind: "cannot_keep" });
     this.#to({ ...state, step: "claiming" });
     try {
-      await prepare(this.#store, this.#code, state.offer);
+      await prepare(this.#store, this.#code, claimable(state.offer));
     } catch (error) {
       if (!(error instanceof CannotKeep)) throw error;
       return this.#to({ kind: "cannot_keep" });
@@ -153,6 +164,13 @@ export class Wallet {
     const offer = this.#code === undefined ? undefined : await api.offer(this.#code).catch(() => undefined);
     if (offer !== undefined && linkStands(offer) !== "ready") this.#offer(offer);
     else if (this.#code !== undefined || !this.#tickets()) this.#to({ kind: "link_failed", why: whyFailed(error) });
+  }
+
+  /** Has digits mailed that move the tickets of the link here. */
+  async #move(state: OfferState): Promise<void> {
+    if (this.#code === undefined || movable(state.offer).length === 0) return;
+    this.#to({ ...state, step: "mailing" });
+    await this.#moving.mail(this.#code, state.offer);
   }
 
   // The gate's code.
@@ -232,7 +250,8 @@ export class Wallet {
   /** A link that is opened meanwhile has to wait. */
   #busy(): boolean {
     const { kind } = this.#state;
-    return kind === "camera" || kind === "finishing" || (this.#state.kind === "offer" && this.#state.step !== "ask");
+    const sending = (this.#state.kind === "offer" || this.#state.kind === "move") && this.#state.step !== "ask";
+    return kind === "camera" || kind === "finishing" || sending;
   }
 
   #redraw(): void {
@@ -267,6 +286,14 @@ export class Wallet {
       copyLink: () => void this.#copy(),
       calendar: () => {
         if (this.#state.kind === "offer") download(calendar(claimEntry(this.#state.offer, this.#words)), "portillon.ics");
+      },
+      move: () => {
+        if (this.#state.kind === "offer" && this.#state.step === "ask") void this.#move(this.#state);
+      },
+      moveGo: (digits) => void this.#moving.confirm(digits),
+      moveAgain: () => void this.#moving.again(),
+      notMe: () => {
+        if (this.#state.kind === "not_me") void this.#moving.stop(this.#state);
       },
       toTickets: () => void this.#tickets(),
       turn: (by) => this.#show?.turn(by),
