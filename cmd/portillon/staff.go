@@ -157,6 +157,7 @@ func (s *staffDisable) Run(ctx context.Context, out *console) error {
 type staffReset struct {
 	onePerson
 	PasswordStdin bool `help:"Read a password from standard input instead of making a one-time link."`
+	SecondFactor  bool `help:"Also take the second factor away, for who has lost phone and recovery codes."`
 }
 
 type signInLink struct {
@@ -167,7 +168,7 @@ type signInLink struct {
 // Run makes a new way in.
 func (s *staffReset) Run(ctx context.Context, out *console) error {
 	return s.work(ctx, out, func(ctx context.Context, verbs *server.Server) error {
-		person, err := verbs.Session.PersonByEmail(ctx, session.Operator, s.Email)
+		person, err := s.person(ctx, verbs)
 		if err != nil {
 			return err
 		}
@@ -182,6 +183,15 @@ func (s *staffReset) Run(ctx context.Context, out *console) error {
 			return out.line("This link signs %s in, once, within 24 hours:\n%s", person.Name, link)
 		})
 	})
+}
+
+// person finds who is meant, without the second factor if it is to go.
+func (s *staffReset) person(ctx context.Context, verbs *server.Server) (session.Person, error) {
+	person, err := verbs.Session.PersonByEmail(ctx, session.Operator, s.Email)
+	if err != nil || !s.SecondFactor {
+		return person, err
+	}
+	return verbs.Session.ResetFactor(ctx, session.Operator, person.Person)
 }
 
 func (s *staffReset) setPassword(ctx context.Context, out *console, verbs *server.Server, person session.Person) error {

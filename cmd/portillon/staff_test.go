@@ -49,3 +49,32 @@ VALUES ('person x', gen_random_uuid(), 'event', '', gen_random_uuid(), portillon
 		t.Errorf("%d keys of others are left, %v: nothing was swept", old, err)
 	}
 }
+
+func TestStaffResetTakesTheSecondFactorAwayWhenItIsToldTo(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t)
+	ctx := t.Context()
+	person, err := d.server.Session.AddPerson(ctx, session.Operator, session.PersonIn{Name: "Ada", Email: "ada@example.org", Password: "a long enough password"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.db.Pool.Exec(ctx, `INSERT INTO second_factors (person_id, id, sealed, confirmed_at) VALUES ($1, gen_random_uuid(), '', portillon_now())`, person.Person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := func() (n int) {
+		if err := d.db.Pool.QueryRow(ctx, `SELECT count(*) FROM second_factors`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	reset := staffReset{}
+	reset.Email = "ada@example.org"
+	if _, err := reset.person(ctx, d.server); err != nil || left() != 1 {
+		t.Errorf("a plain reset: %v, and %d second factors", err, left())
+	}
+	reset.SecondFactor = true
+	if _, err := reset.person(ctx, d.server); err != nil || left() != 0 {
+		t.Errorf("with --second-factor: %v, and %d second factors", err, left())
+	}
+}

@@ -100,6 +100,14 @@ func (s *Service) renew(ctx context.Context, w http.ResponseWriter, stamp []byte
 	return s.save(ctx, w)
 }
 
+// restamp lets the context's session go on under the new stamp after the second
+// factor changed; all the person's others end. The token stays: should the answer be
+// lost, the same call can be sent again.
+func (s *Service) restamp(ctx context.Context, w http.ResponseWriter, stamp []byte) error {
+	s.cookies.Put(ctx, keyStamp, stamp)
+	return s.save(ctx, w)
+}
+
 // end deletes the session that the request's cookie names, if there is one.
 func (s *Service) end(ctx context.Context, r *http.Request) error {
 	token := cookieValue(r, s.cookies.Cookie.Name)

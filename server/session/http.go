@@ -38,6 +38,7 @@ func (s *Service) HandleSignIn(c echo.Context) error {
 // SignInLinkRequest is the body that HandleSignInLink takes.
 type SignInLinkRequest struct {
 	Code string `json:"code"`
+	OTP  string `json:"otp"`
 }
 
 // HandleSignInLink is POST /v1/session/link. With an Idempotency-Key it may be
@@ -51,7 +52,7 @@ func (s *Service) HandleSignInLink(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := s.signInByLink(c.Request().Context(), body.Code, key, From(c).RequestID)
+	in, err := s.signInByLink(c.Request().Context(), body.Code, body.OTP, key, From(c).RequestID)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (s *Service) HandleSetPassword(c echo.Context) error {
 		return err
 	}
 	stamp, err := s.SetPassword(ctx, by, by.Person, PasswordIn{
-		Password: body.Password, Current: body.Current, ByLink: s.cookies.GetBool(ctx, keyByLink),
+		Password: body.Password, Current: body.Current, ByLink: s.byLink(c),
 	})
 	if err != nil {
 		return err

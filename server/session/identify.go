@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
 
@@ -192,22 +193,24 @@ func (s *Service) byCookie(c echo.Context) (Caller, error) {
 }
 
 // atDesk reads a person who is not disabled, his roles and the stamp of his
-// present password. A lapsed session has no person, "", who is no one.
+// present password and second factor. A lapsed session has no person, "", who is no one.
 func (s *Service) atDesk(ctx context.Context, person string) (Caller, []byte, error) {
 	if person == "" {
 		return Caller{Kind: NoOne}, nil, nil
 	}
 	by := Caller{Kind: ByCookie}
 	var password *string
+	var factor *uuid.UUID
 	err := s.readCaller(ctx, &by, `
-SELECT p.id, p.name, p.password_hash, r.role, r.venue_id, coalesce(r.can_override, false)
+SELECT p.id, p.name, p.password_hash, f.id, r.role, r.venue_id, coalesce(r.can_override, false)
 FROM people p LEFT JOIN person_roles r ON r.person_id = p.id
+LEFT JOIN second_factors f ON f.person_id = p.id AND f.confirmed_at IS NOT NULL
 WHERE p.id = @person AND p.disabled_at IS NULL`,
-		pgx.NamedArgs{"person": person}, &by.Person, &by.PersonName, &password)
+		pgx.NamedArgs{"person": person}, &by.Person, &by.PersonName, &password, &factor)
 	if fault.Is(err, "session.unknown_credential") {
 		return Caller{Kind: NoOne}, nil, nil
 	}
-	return by, stamp(password), err
+	return by, stamp(password, factor), err
 }
 
 // byWallet reads the tickets of the wallet cookie; none when it has lapsed.

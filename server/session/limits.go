@@ -84,13 +84,26 @@ func (l *limits) succeeded(account, address string) {
 	key := pair{account, address}
 	delete(l.pairs, key)
 	l.known[key] = l.now()
-	if at := l.addresses[address]; at != nil && at.tries > 0 {
-		if at.tries--; at.tries < triesOfAddress {
-			at.until = time.Time{}
-		}
+	l.addresses[address].uncount(triesOfAddress)
+	l.accounts[account].uncount(hotAccount)
+}
+
+// half takes back the try that begin counted, and nothing else: the password was
+// right, but the second factor is yet to come.
+func (l *limits) half(account, address string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pairs[pair{account, address}].uncount(triesOfPair)
+	l.addresses[address].uncount(triesOfAddress)
+	l.accounts[account].uncount(hotAccount)
+}
+
+func (t *tally) uncount(free int) {
+	if t == nil || t.tries == 0 {
+		return
 	}
-	if in := l.accounts[account]; in != nil && in.tries > 0 {
-		in.tries--
+	if t.tries--; t.tries < free {
+		t.until = time.Time{}
 	}
 }
 

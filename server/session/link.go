@@ -95,19 +95,20 @@ DELETE FROM one_time_links WHERE hash IN (
 // Faults: link.unknown, link.used, link.expired.
 func useLink(ctx context.Context, tx pgx.Tx, code string, key uuid.UUID) (k known, again bool, err error) {
 	args := pgx.NamedArgs{
-		"hash": seal.Hash(strings.TrimPrefix(strings.TrimSpace(code), "s.")), "key": keyHash(key), "again": linkAgain,
+		"hash": linkHash(code), "key": keyHash(key), "again": linkAgain,
 	}
 	k, found, err := linkedPerson(ctx, tx, `
 UPDATE one_time_links l SET used_at = portillon_now(), used_key = @key FROM people p
 WHERE l.hash = @hash AND l.used_at IS NULL AND l.expires_at > portillon_now()
   AND p.id = l.person_id AND p.disabled_at IS NULL
-RETURNING p.id, p.name, p.password_hash`, args)
+RETURNING p.id, p.name, p.password_hash, (SELECT f.id FROM second_factors f WHERE f.person_id = p.id AND f.confirmed_at IS NOT NULL)`, args)
 	if found || err != nil {
 		return k, false, err
 	}
 	// In a statement of its own: it sees what a use that was waited for has written.
 	k, found, err = linkedPerson(ctx, tx, `
-SELECT p.id, p.name, p.password_hash FROM one_time_links l JOIN people p ON p.id = l.person_id AND p.disabled_at IS NULL
+SELECT p.id, p.name, p.password_hash, f.id FROM one_time_links l JOIN people p ON p.id = l.person_id AND p.disabled_at IS NULL
+LEFT JOIN second_factors f ON f.person_id = p.id AND f.confirmed_at IS NOT NULL
 WHERE l.hash = @hash AND l.used_key = @key AND l.used_at > portillon_now() - @again::interval`, args)
 	if found || err != nil {
 		return k, true, err
@@ -115,8 +116,30 @@ WHERE l.hash = @hash AND l.used_key = @key AND l.used_at > portillon_now() - @ag
 	return known{}, false, whyNoLink(ctx, tx, args)
 }
 
+func linkHash(code string) []byte {
+	return seal.Hash(strings.TrimPrefix(strings.TrimSpace(code), "s."))
+}
+
+// linkOwner is the person of a link, used or not; nobody for one that is none.
+func (s *Service) linkOwner(ctx context.Context, code string) (known, error) {
+	var person ticket.PersonID
+	err := s.pool.QueryRow(ctx, `SELECT person_id FROM one_time_links WHERE hash = @hash`,
+		pgx.NamedArgs{"hash": linkHash(code)}).Scan(&person)
+	if err == nil {
+		k, err := s.person(ctx, person, "")
+		if fault.Is(err, "person.not_found") { // disabled: useLink says what of the link
+			return known{}, nil
+		}
+		return k, err
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return known{}, nil
+	}
+	return known{}, fmt.Errorf("find whose link it is: %w", err)
+}
+
 func linkedPerson(ctx context.Context, tx pgx.Tx, query string, args pgx.NamedArgs) (k known, found bool, err error) {
-	err = tx.QueryRow(ctx, query, args).Scan(&k.id, &k.name, &k.password)
+	err = tx.QueryRow(ctx, query, args).Scan(&k.id, &k.name, &k.password, &k.factor)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return known{}, false, nil
 	}

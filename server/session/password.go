@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"portillon/server/audit"
@@ -68,12 +69,16 @@ func (s *Service) peppered(person ticket.PersonID, pin string) string {
 	return s.box.Secret("pin", person) + pin
 }
 
-// stamp names the present password without telling it.
-func stamp(passwordHash *string) []byte {
-	if passwordHash == nil {
-		return seal.Hash("")
+// stamp names the present password and second factor without telling them.
+func stamp(passwordHash *string, factor *uuid.UUID) []byte {
+	var text string
+	if passwordHash != nil {
+		text = *passwordHash
 	}
-	return seal.Hash(*passwordHash)
+	if factor != nil {
+		text += " " + factor.String()
+	}
+	return seal.Hash(text)
 }
 
 func passwordFault(field, password string) *fault.Error {
@@ -139,7 +144,12 @@ func (s *Service) SetPassword(ctx context.Context, by Caller, person ticket.Pers
 		return nil, err
 	}
 	err = s.setSecret(ctx, by, person, "person.password", `UPDATE people SET password_hash = @hash WHERE id = @person`, hash)
-	return stamp(&hash), err
+	if err != nil || by.Kind == ByShell {
+		return nil, err
+	}
+	k, err := s.person(ctx, person, "")
+	k.password = &hash // should another one be set meanwhile, this session ends with it
+	return k.stamp(), err
 }
 
 func (s *Service) knowsCurrent(ctx context.Context, by Caller, person ticket.PersonID, in PasswordIn) error {

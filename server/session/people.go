@@ -28,7 +28,9 @@ type Person struct {
 	Disabled    bool            `json:"disabled"`
 	HasPassword bool            `json:"has_password"`
 	HasPIN      bool            `json:"has_pin"`
-	CreatedAt   time.Time       `json:"created_at"`
+	// HasSecondFactor says whether signing in asks for a code besides.
+	HasSecondFactor bool      `json:"has_second_factor"`
+	CreatedAt       time.Time `json:"created_at"`
 	// SignInLink is set in the answer that makes the person only.
 	SignInLink string `json:"sign_in_link,omitempty"`
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"portillon/server/ticket"
@@ -23,15 +24,20 @@ type known struct {
 	email    string
 	password *string
 	pin      *string
+	factor   *uuid.UUID // the second factor, once it was confirmed
 }
+
+// stamp names the present password and second factor without telling them.
+func (k known) stamp() []byte { return stamp(k.password, k.factor) }
 
 // person finds somebody who is not disabled, by id or by e-mail address.
 func (s *Service) person(ctx context.Context, id ticket.PersonID, email string) (known, error) {
 	var k known
 	err := s.pool.QueryRow(ctx, `
-SELECT id, name, email, password_hash, pin_hash FROM people
-WHERE (id = @person OR email = @email) AND disabled_at IS NULL`,
-		pgx.NamedArgs{"person": null(id), "email": email}).Scan(&k.id, &k.name, &k.email, &k.password, &k.pin)
+SELECT p.id, p.name, p.email, p.password_hash, p.pin_hash, f.id
+FROM people p LEFT JOIN second_factors f ON f.person_id = p.id AND f.confirmed_at IS NOT NULL
+WHERE (p.id = @person OR p.email = @email) AND p.disabled_at IS NULL`,
+		pgx.NamedArgs{"person": null(id), "email": email}).Scan(&k.id, &k.name, &k.email, &k.password, &k.pin, &k.factor)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return known{}, personNotFound()
 	}
@@ -44,7 +50,8 @@ WHERE (id = @person OR email = @email) AND disabled_at IS NULL`,
 // PeopleIn asks for a page of the people. Cursor is the Next of the page before.
 type PeopleIn struct{ Cursor string }
 
-const peopleColumns = `p.id, p.name, p.email, p.disabled_at IS NOT NULL, p.password_hash IS NOT NULL, p.pin_hash IS NOT NULL, p.created_at`
+const peopleColumns = `p.id, p.name, p.email, p.disabled_at IS NOT NULL, p.password_hash IS NOT NULL, p.pin_hash IS NOT NULL,
+  EXISTS (SELECT FROM second_factors f WHERE f.person_id = p.id AND f.confirmed_at IS NOT NULL), p.created_at`
 
 // ListPeople lists the people by name: all of them for an admin of everywhere,
 // otherwise those with a role at a venue that the caller is an admin of.
@@ -123,7 +130,7 @@ func (s *Service) readPerson(ctx context.Context, person ticket.PersonID) (Perso
 func toPerson(row pgx.CollectableRow) (Person, error) {
 	var p Person
 	var created time.Time
-	err := row.Scan(&p.Person, &p.Name, &p.Email, &p.Disabled, &p.HasPassword, &p.HasPIN, &created)
+	err := row.Scan(&p.Person, &p.Name, &p.Email, &p.Disabled, &p.HasPassword, &p.HasPIN, &p.HasSecondFactor, &created)
 	p.CreatedAt, p.Grants = stored(created), []Grant{}
 	return p, err
 }

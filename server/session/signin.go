@@ -12,8 +12,8 @@ import (
 	"portillon/server/ticket"
 )
 
-// SignInIn is what somebody signs in with, and from which address. OTP is taken
-// for clients that send it; no second factor is asked for yet.
+// SignInIn is what somebody signs in with, and from which address. OTP is asked for
+// of those who have a second factor: its code, or a recovery code.
 type SignInIn struct {
 	Email    string
 	Password string
@@ -21,16 +21,17 @@ type SignInIn struct {
 	Address  string
 }
 
-// signedIn is who signed in, and the stamp of the password that his session
-// depends on.
+// signedIn is who signed in, and the stamp of the password and the second
+// factor that his session depends on.
 type signedIn struct {
 	caller Caller
 	stamp  []byte
 }
 
-// signIn checks an e-mail address and a password. Whatever is wrong, the answer
-// and the time it takes are the same. Faults: session.wrong_credentials,
-// session.too_many_tries.
+// signIn checks an e-mail address and a password, and then the second factor.
+// Whatever is wrong of the first two, the answer and the time it takes are the
+// same. Faults: session.wrong_credentials, session.too_many_tries,
+// session.otp_required, session.otp_wrong, session.otp_used.
 func (s *Service) signIn(ctx context.Context, in SignInIn, requestID string) (signedIn, error) {
 	email, address := canonical(in.Email), network(in.Address)
 	if err := s.limits.begin(email, address); err != nil {
@@ -40,15 +41,28 @@ func (s *Service) signIn(ctx context.Context, in SignInIn, requestID string) (si
 	if err != nil {
 		return signedIn{}, err
 	}
-	s.limits.succeeded(email, address)
+	proven, err := s.prove(ctx, k, in.OTP, fault.Unauthenticated)
+	if fault.Is(err, "session.otp_required") { // half of a sign-in is neither a wrong try nor the end of those before
+		s.limits.half(email, address)
+	}
+	if err != nil {
+		return signedIn{}, err
+	}
 	by := Caller{Kind: ByCookie, Person: k.id, PersonName: k.name, RequestID: requestID}
 	err = pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		if err := (store{}).sweep(ctx, tx); err != nil {
 			return err
 		}
-		return audit.Write(ctx, tx, by, audit.Act{Name: "session.sign_in", Subject: k.id})
+		if err := proven.spend(ctx, tx, fault.Unauthenticated); err != nil {
+			return err
+		}
+		return audit.Write(ctx, tx, by, audit.Act{Name: "session.sign_in", Subject: k.id, Details: proven.details()})
 	})
-	return signedIn{by, stamp(k.password)}, err
+	if err != nil {
+		return signedIn{}, err
+	}
+	s.limits.succeeded(email, address)
+	return signedIn{by, k.stamp()}, nil
 }
 
 // checkPassword finds a person by id or e-mail address and compares.
@@ -67,15 +81,30 @@ func (s *Service) checkPassword(ctx context.Context, person ticket.PersonID, ema
 	return k, nil
 }
 
-// signInByLink uses a one-time link up; see useLink for the key and the faults.
-func (s *Service) signInByLink(ctx context.Context, code string, key uuid.UUID, requestID string) (signedIn, error) {
+// signInByLink uses a one-time link up; see useLink for the key and the faults. A
+// link stands for the password: whoever has a second factor is asked for it too, as
+// in signIn, and until it is right the link stays unused.
+func (s *Service) signInByLink(ctx context.Context, code, otp string, key uuid.UUID, requestID string) (signedIn, error) {
+	owner, err := s.linkOwner(ctx, code)
+	if err != nil {
+		return signedIn{}, err
+	}
+	proven, err := s.prove(ctx, owner, otp, fault.Unauthenticated)
+	if err != nil {
+		return signedIn{}, err
+	}
 	var in signedIn
-	err := pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+	err = pg.Tx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		k, again, err := useLink(ctx, tx, code, key)
 		if err != nil {
 			return err
 		}
-		in = signedIn{Caller{Kind: ByCookie, Person: k.id, PersonName: k.name, RequestID: requestID}, stamp(k.password)}
+		if !again { // or the code that was used with it is right once more
+			if err := proven.spend(ctx, tx, fault.Unauthenticated); err != nil {
+				return err
+			}
+		}
+		in = signedIn{Caller{Kind: ByCookie, Person: k.id, PersonName: k.name, RequestID: requestID}, k.stamp()}
 		return audit.Write(ctx, tx, in.caller, audit.Act{
 			Name: "session.sign_in_link", Subject: k.id, Details: map[string]any{"again": again},
 		})
@@ -101,11 +130,13 @@ type Me struct {
 	Email       string          `json:"email,omitempty"`
 	HasPassword bool            `json:"has_password"`
 	HasPIN      bool            `json:"has_pin"`
-	Grants      []Grant         `json:"grants"`
-	Scopes      []Scope         `json:"scopes,omitempty"`
-	Device      ticket.DeviceID `json:"device,omitzero"`
-	DeviceName  string          `json:"device_name,omitempty"`
-	Venue       ticket.VenueID  `json:"venue,omitzero"`
+	// HasSecondFactor says whether signing in asks for a code besides.
+	HasSecondFactor bool            `json:"has_second_factor"`
+	Grants          []Grant         `json:"grants"`
+	Scopes          []Scope         `json:"scopes,omitempty"`
+	Device          ticket.DeviceID `json:"device,omitzero"`
+	DeviceName      string          `json:"device_name,omitempty"`
+	Venue           ticket.VenueID  `json:"venue,omitzero"`
 }
 
 // Me tells the caller who he is. Fault: session.required.
@@ -127,7 +158,7 @@ func (s *Service) Me(ctx context.Context, by Caller) (Me, error) {
 	if err != nil {
 		return Me{}, err
 	}
-	me.HasPassword, me.HasPIN = k.password != nil, k.pin != nil
+	me.HasPassword, me.HasPIN, me.HasSecondFactor = k.password != nil, k.pin != nil, k.factor != nil
 	if by.Kind == ByCookie {
 		me.Email = k.email
 	}
