@@ -187,14 +187,16 @@ export class Alone {
   async #facts(asked: Asked, code: Proof, { row, event, category }: Known): Promise<Facts> {
     const good = checkable(presentedOf(asked, code), row) && (await this.#verifies(code, row, event.id).catch(() => false));
     const last = this.#uses.last(code.ticket);
+    // A button adds to the scan that was made then, and the server will judge it by that time too.
+    const scanned = Date.parse(asked.scanned_at);
     return {
-      now: this.#now(),
+      now: scanned + this.#offset,
       gate: this.#around.gate.gate,
       ticket: row,
       event,
       category,
       signature_good: good,
-      nonce_at: code.kind === "nonce" ? await this.#madeAt(code) : undefined,
+      nonce_at: code.kind === "nonce" ? await this.#madeAt(code, scanned) : undefined,
       issued_at: code.kind === "time" ? code.issued_at * 1000 : undefined,
       proof_used: event.reentry && this.#uses.proved(code.ticket, asked.direction, proofOf(code)),
       same_key: this.#uses.get(asked.key),
@@ -213,8 +215,8 @@ export class Alone {
   }
 
   /** When this device made the nonce, by the server's clock; undefined for another's. */
-  async #madeAt({ nonce }: NonceProof): Promise<number | undefined> {
-    const at = await (await this.#nonces())?.madeAt(nonce, Date.now());
+  async #madeAt({ nonce }: NonceProof, scanned: number): Promise<number | undefined> {
+    const at = await (await this.#nonces())?.madeAt(nonce, scanned);
     return at === undefined ? undefined : at + this.#offset;
   }
 

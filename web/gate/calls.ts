@@ -1,9 +1,11 @@
 // The calls of a gate, one function each. They promise nothing beyond call():
 // a Problem is the server's no, Unreachable means that nobody knows.
 
-import { call } from "../shared/api.js";
+import { call, download } from "../shared/api.js";
 import type { Answer, Collected, Device, Found, Hold } from "./answers.js";
+import type { IssuerKey } from "./pack.js";
 import type { Receipt } from "./receipts.js";
+import type { Batch, BatchScan } from "./uploads.js";
 
 /** A scan as it is sent. */
 export interface Scan {
@@ -98,10 +100,26 @@ export class Calls {
     return call("POST", `/v1/gates/${gate}/search`, { q }, { token: this.#token, timeout: 8_000 });
   }
 
+  /** A part of the gate's pack: whole without `since`, else what is new; `after` goes on. */
+  pack(gate: string, since: string, after: string): Promise<Uint8Array<ArrayBuffer>> {
+    const query = new URLSearchParams({ ...(since !== "" && { since }), ...(after !== "" && { after }) }).toString();
+    return download(`/v1/gates/${gate}/pack${query === "" ? "" : `?${query}`}`, "application/x-ndjson", { token: this.#token, timeout: 30_000 });
+  }
+
+  /** Tells of scans that were decided without network. */
+  batch(scans: readonly BatchScan[]): Promise<Batch> {
+    return call("POST", "/v1/scans/batch", { sent_at: new Date().toISOString(), scans }, { token: this.#token, timeout: 30_000 });
+  }
+
   /** Says which answers were on the screen. */
   shown(scans: readonly Receipt[]): Promise<unknown> {
     return call("POST", "/v1/scans/shown", { scans }, { token: this.#token, timeout: 8_000 });
   }
+}
+
+/** The issuer's public keys as they are now, by the ids that packs and paper codes name. */
+export async function issuerKeys(): Promise<readonly IssuerKey[]> {
+  return (await call<{ keys: readonly IssuerKey[] }>("GET", "/.well-known/jwks.json")).keys;
 }
 
 /** Gives a lease back while the page is being left: the lease is its own credential, so nothing else is needed. */

@@ -1,14 +1,16 @@
 // A gate at work: brings camera, lease, scans and senses together. It holds
 // what is on the screen and hands out a new Work whenever that changes.
 
-import type { Problem } from "../shared/api.js";
+import type { Cause, Problem } from "../shared/api.js";
 import { Camera } from "../shared/camera.js";
 import type { Reader } from "../shared/decode.js";
-import type { Answer, Device, Gate } from "./answers.js";
-import { release, type Calls, type Scan } from "./calls.js";
+import type { AloneStore } from "./alonestore.js";
+import type { Answer, Device, Gate, Hold } from "./answers.js";
+import { issuerKeys, release, type Calls, type Scan } from "./calls.js";
 import { choose, judgeTyped, type Judged } from "./judge.js";
 import { Known } from "./known.js";
 import { Lease } from "./lease.js";
+import { Offline } from "./offline.js";
 import { Outbox, type Outcome, type Stored, type Wait } from "./outbox.js";
 import { after, classOf, empty, takes, type Event, type Screen, type Shown } from "./screen.js";
 import { noSearch, Searching } from "./search.js";
@@ -25,6 +27,9 @@ import type { Burst } from "./wedge.js";
 const fadeAfter = 2_000;
 const slowAfter = 1_000;
 
+/** After this many milliseconds without an answer the controller may go on without network. */
+const aloneAfter = 2_000;
+
 /** After this many guests in a row who were inside already, the page asks whether they are leaving. */
 const tooManyInside = 10;
 
@@ -35,6 +40,7 @@ const freshFor = 25_000;
 export interface Around {
   readonly calls: Calls;
   readonly store: Store;
+  readonly aloneStore: AloneStore;
   readonly device: Device;
   readonly gate: Gate;
   readonly video: HTMLVideoElement;
@@ -59,6 +65,7 @@ export class Door {
   readonly #lease: Lease;
   readonly #camera: Camera;
   readonly #codes: ReturnType<typeof shownCodes>;
+  readonly #offline: Offline;
   readonly #searching: Searching;
   #screen: Screen = empty;
   #scan: Stored | undefined;
@@ -73,11 +80,12 @@ export class Door {
   #showing: Promise<void> | undefined;
   #endFade: () => void = () => undefined;
   #endSlow: () => void = () => undefined;
+  #endWaiting: () => void = () => undefined;
 
   constructor(around: Around) {
     this.#around = around;
     const { calls, store, gate } = around;
-    const network = (reached: boolean) => this.#network(reached);
+    const network = (reached: boolean, why?: Cause) => this.#network(reached, why);
     const barred = (problem: Problem) => this.#barred(problem);
     this.#outbox = new Outbox({
       send: (scan, key) => calls.scan(scan, key),
@@ -96,8 +104,8 @@ export class Door {
       wait,
     });
     this.#lease = new Lease({
-      hold: () => calls.hold(gate.gate),
-      renew: (lease) => calls.renew(lease),
+      hold: () => this.#timed(calls.hold(gate.gate)),
+      renew: (lease) => this.#timed(calls.renew(lease)),
       close: (lease) => calls.close(lease),
       release,
       wait,
@@ -110,7 +118,19 @@ export class Door {
       barred,
     });
     this.#camera = new Camera(around.video, around.reader, (texts) => this.#saw(choose(texts), false), () => this.#draw());
-    this.#codes = shownCodes(() => calls.show(gate.gate), (code) => {
+    this.#offline = new Offline({
+      store: around.aloneStore,
+      device: around.device,
+      gate,
+      fetch: (of, since, after) => calls.pack(of, since, after),
+      keys: issuerKeys,
+      send: (scans) => calls.batch(scans),
+      wait,
+      changed: () => this.#draw(),
+      network,
+      barred,
+    });
+    this.#codes = shownCodes(() => (this.#offline.on ? this.#offline.ownCode() : calls.show(gate.gate)), (code) => {
       if (this.#panel.kind === "gate_code") this.#show({ kind: "gate_code", failed: code === undefined, ...(code && { code }) });
     });
     this.#searching = new Searching((q) => calls.search(gate.gate, q), (search) => {
@@ -118,8 +138,10 @@ export class Door {
     });
   }
 
-  /** Takes up what is left from before, then holds the gate and opens the camera. */
-  async start(): Promise<void> {
+  /** Takes up what is left from before, then holds the gate and opens the camera; `alone` begins without network. */
+  async start(alone = false): Promise<void> {
+    const offline = this.#offline.open(alone);
+    if (alone) await offline;
     this.#camera.prefer(await this.#around.store.camera());
     this.#overrides = await this.#around.store.overrides(this.#person());
     this.#recent = await this.#around.store.recent(this.#person());
@@ -158,14 +180,24 @@ export class Door {
     this.#stopped = true;
     this.#outbox.stop();
     this.#receipts.stop();
+    this.#offline.stop();
     this.#endFade();
     this.#endSlow();
+    this.#endWaiting();
+  }
+
+  /** Goes on without network, with the scan that waits first; or back to the server. */
+  goAlone(on: boolean): void {
+    this.#offline.turn(on);
+    if (this.#panel.kind === "gate_code") this.open("gate_code");
+    if (this.#offline.on && this.#scan !== undefined && this.#screen.over.kind === "asking") void this.#judgeAlone(this.#scan);
   }
 
   /** The browser says that there is a network again. */
   hurry(): void {
     this.#outbox.hurry();
     this.#receipts.hurry();
+    this.#offline.hurry();
     void this.#lease.hurry();
   }
 
@@ -378,12 +410,43 @@ export class Door {
     // It was answered while set aside: that is the answer, unless it was "once more".
     if (open?.outcome?.kind === "answer" && open.outcome.answer.verdict !== "retry") return this.#answer(open, open.outcome);
     const scan = { gate: this.#around.gate.gate, code, scanned_at: new Date().toISOString(), ...(this.#direction === "out" && { direction: "out" as const }), ...(look_up && { look_up }) };
+    if (this.#offline.on && look_up === undefined) return this.#alone({ ...scan, ticket, key: this.#keyAlone(ticket) });
     this.#asks(this.#outbox.send(ticket, scan));
+  }
+
+  /** A scan whose answer was lost, or seen by nobody, is the same scan without network. */
+  #keyAlone(ticket: string): string {
+    const lost = this.#outbox.open().find((scan) => scan.ticket === ticket && scan.direction === (this.#direction === "out" ? "out" : undefined));
+    return lost?.key ?? this.#offline.unseen(ticket, this.#direction) ?? crypto.randomUUID();
+  }
+
+  #alone(scan: Stored): void {
+    this.#asks(scan);
+    void this.#judgeAlone(scan);
+  }
+
+  /** Decides here. The decision is kept before it is shown, and from then on it is what the server hears of this scan. */
+  async #judgeAlone(scan: Stored): Promise<void> {
+    const answer = await this.#offline.judge(scan);
+    if (answer.verdict !== "retry") await this.#outbox.take(scan.key);
+    if (this.#stopped) return;
+    const { over } = this.#screen;
+    if (over.kind === "asking" && over.key === scan.key) this.#answer(scan, { kind: "answer", answer });
+  }
+
+  /** A call whose answer says what time it is. */
+  async #timed(answered: Promise<Hold>): Promise<Hold> {
+    const sent = Date.now();
+    const hold = await answered;
+    this.#offline.learn(hold.server_time, sent);
+    return hold;
   }
 
   #amend(more: Parameters<Outbox["amend"]>[1]): void {
     if (this.#scan === undefined || this.#screen.over.kind !== "answer") return;
     this.#known.began(this.#scan.ticket, this.#scan.code, performance.now());
+    const { outcome: _, ...scan } = this.#scan;
+    if (this.#offline.on && scan.look_up === undefined) return this.#alone({ ...scan, ...more });
     this.#asks(this.#outbox.amend(this.#scan, more));
   }
 
@@ -391,7 +454,9 @@ export class Door {
     this.#scan = scan;
     this.#endFade();
     this.#endSlow();
+    this.#endWaiting();
     this.#endSlow = wait(slowAfter, () => this.#event({ kind: "slow", key: scan.key }));
+    this.#endWaiting = wait(aloneAfter, () => this.#offline.slow());
     this.#event({ kind: "sent", key: scan.key });
   }
 
@@ -407,10 +472,12 @@ export class Door {
     const shown = shownOf(outcome);
     this.#scan = scan;
     this.#endSlow();
+    this.#endWaiting();
     this.#endFade();
     this.#known.answered(scan.ticket, shown);
     this.#around.senses.answer(classOf(shown));
     if (shown.kind === "answer") this.#insideInARow = shown.answer.reason === "already_inside" ? this.#insideInARow + 1 : 0;
+    if (shown.kind === "answer") this.#offline.shown(shown.answer, scan.key);
     if (shown.kind === "answer") void this.#remember(withAnswer(this.#recent, scan, shown.answer));
     if (shown.kind === "answer" && shown.answer.verdict === "admit") this.#entered(scan, shown.answer);
     this.#endFade = wait(fadeAfter, () => this.#event({ kind: "faded", key: scan.key }));
@@ -420,7 +487,7 @@ export class Door {
 
   /** An admission is on the screen: the server hears of it, and judgement is counted. */
   #entered(scan: Stored, answer: Answer): void {
-    if (answer.ticket !== undefined) void this.#receipts.shown({ ticket: answer.ticket.ticket, key: scan.key });
+    if (answer.ticket !== undefined && answer.alone === undefined) void this.#receipts.shown({ ticket: answer.ticket.ticket, key: scan.key });
     if ((answer.overridden ?? []).length === 0 || answer.replayed) return;
     this.#overrides++;
     void this.#around.store.setOverrides(this.#person(), this.#overrides);
@@ -441,7 +508,8 @@ export class Door {
     this.#around.barred(problem);
   }
 
-  #network(reached: boolean): void {
+  #network(reached: boolean, why?: Cause): void {
+    this.#offline.network(reached, why);
     if (reached === this.#online) return;
     this.#online = reached;
     this.#draw();
@@ -485,6 +553,7 @@ export class Door {
       panel: this.#panel,
       overrides: this.#overrides,
       recent: this.#recent,
+      alone: this.#offline.view,
       direction: this.#direction,
       perhapsExits: this.#direction === "in" && this.#insideInARow >= tooManyInside,
       ...(this.#trouble !== undefined && { trouble: this.#trouble }),

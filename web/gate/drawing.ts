@@ -68,15 +68,15 @@ export class Drawing {
   }
 
   #work(state: Extract<State, { kind: "working" }>): void {
-    const { gate, person, online, lease, unsent, aside, overrides, direction, perhapsExits, camera, screen, panel, time_zone, trouble } = state;
+    const { gate, person, online, lease, unsent, aside, overrides, direction, perhapsExits, camera, screen, panel, time_zone, trouble, alone } = state;
     const [phrases, acts] = [this.#phrases, this.#acts];
-    this.#region("top", [gate, person, online, lease, unsent, aside.length, overrides, direction, perhapsExits, trouble], () => work.top(state, phrases));
+    this.#region("top", [gate, person, online, lease, unsent, aside.length, overrides, direction, perhapsExits, trouble, alone], () => work.top(state, phrases, acts));
     this.#region("notice", [camera, lease], () => work.notice(state, phrases, acts));
     this.#region("aside", [aside, time_zone], () => work.aside(state, phrases, acts));
     this.#region("strip", screen.last, () => work.strip(state, phrases, acts));
     this.#region("bar", [panel.kind, lease], () => work.bar(state, phrases, acts));
     this.#region("panel", panel.kind === "recent" ? [panel, state.recent] : [panel, direction, state.optics], () => work.panel(state, phrases, acts));
-    this.#region("over", [screen.over, panel.kind === "override"], () => verdict(screen.over, panel.kind === "override", phrases, acts));
+    this.#region("over", [screen.over, panel.kind === "override", screen.over.kind === "asking" && alone], () => verdict(screen.over, panel.kind === "override", alone, phrases, acts));
     this.video.hidden = camera !== "live";
   }
 

@@ -4,6 +4,7 @@
 import "../shared/base.css";
 import "./gate.css";
 import "./verdict.css";
+import "./alone.css";
 import { byId } from "../shared/dom.js";
 import { loadMessages } from "../shared/messages.js";
 import { Drawing } from "./drawing.js";

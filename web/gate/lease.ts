@@ -1,9 +1,9 @@
 // The gate's lease: held while the page is visible, given back when it is not,
 // renewed before anything else when it is again. It knows no page and no HTTP.
 
-import { Problem } from "../shared/api.js";
+import { Problem, type Cause } from "../shared/api.js";
 import type { Hold } from "./answers.js";
-import type { Wait } from "./outbox.js";
+import { causeOf, type Wait } from "./outbox.js";
 
 /** How the lease stands. `lost`: the server has not answered for longer than the lease lives. */
 export type LeaseState = "none" | "taking" | "held" | "lost" | "closed";
@@ -22,7 +22,7 @@ export interface LeaseSurroundings extends LeaseCalls {
   /** Milliseconds of a clock that never goes back. */
   now(): number;
   changed(state: LeaseState): void;
-  network(reached: boolean): void;
+  network(reached: boolean, why?: Cause): void;
   barred(problem: Problem): void;
 }
 
@@ -128,7 +128,7 @@ export class Lease {
       this.#to("lost");
       return this.#again(every);
     }
-    this.#around.network(error instanceof Problem);
+    this.#around.network(error instanceof Problem, causeOf(error));
     if (this.#around.now() - this.#lastHeld >= lives) this.#to("lost");
     this.#again(retry);
   }

@@ -4,9 +4,11 @@
 import "../shared/base.css";
 import "./gate.css";
 import "./verdict.css";
+import "./alone.css";
 import { byId } from "../shared/dom.js";
 import { loadMessages } from "../shared/messages.js";
 import { registerService } from "../shared/trusted.js";
+import { AloneStore } from "./alonestore.js";
 import { Drawing } from "./drawing.js";
 import { listen } from "./keys.js";
 import { Phrases } from "./phrases.js";
@@ -15,8 +17,8 @@ import { Store } from "./store.js";
 import { watchUpdates } from "./update.js";
 
 async function start(): Promise<void> {
-  const [messages, store] = await Promise.all([loadMessages(), Store.open()]);
-  const shift = new Shift(store);
+  const [messages, store, aloneStore] = await Promise.all([loadMessages(), Store.open(), AloneStore.open()]);
+  const shift = new Shift(store, aloneStore);
   const drawing = new Drawing(byId("gate"), new Phrases(messages), shift.acts());
   shift.draws(drawing);
   listen(shift);

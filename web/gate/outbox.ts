@@ -3,7 +3,7 @@
 // not hold up the others. It knows neither the page nor HTTP: sending, storing
 // and waiting are given to it.
 
-import { Problem, Unreachable } from "../shared/api.js";
+import { Problem, Unreachable, type Cause } from "../shared/api.js";
 import type { Answer } from "./answers.js";
 import type { Scan } from "./calls.js";
 
@@ -32,8 +32,8 @@ export interface Surroundings {
   wait: Wait;
   /** The server has decided. */
   decided(scan: Stored, outcome: Outcome): void;
-  /** Whether the last try reached the server. */
-  network(reached: boolean): void;
+  /** Whether the last try reached the server, and why not. */
+  network(reached: boolean, why?: Cause): void;
   /** The server does not accept this device or person at present; the scan is kept. */
   barred(problem: Problem): void;
 }
@@ -104,6 +104,12 @@ export class Outbox {
     await this.#around.delete(key);
   }
 
+  /** The scan is told to the server in another way, so nothing that still comes of it counts here. */
+  async take(key: string): Promise<void> {
+    this.#items.get(key)?.stopWaiting();
+    if (this.#items.delete(key)) await this.#around.delete(key);
+  }
+
   /** Tries all that wait at once: the network is back, or somebody signed on. */
   hurry(): void {
     for (const item of this.#items.values()) this.#hurry(item);
@@ -157,18 +163,19 @@ export class Outbox {
 
   async #failed(item: Item, sent: Stored, error: unknown): Promise<void> {
     const problem = error instanceof Problem ? error : undefined;
-    this.#around.network(problem !== undefined);
+    this.#around.network(problem !== undefined, causeOf(error));
     if (problem !== undefined && isFinal(problem)) {
       return this.#decided(item, sent, { kind: "problem", code: problem.code, detail: problem.detail });
     }
     if (problem !== undefined && isBarred(problem)) this.#around.barred(problem);
     const asked = error instanceof Problem || error instanceof Unreachable ? error.retryAfter * 1000 : 0;
-    if (this.#stopped) return;
+    if (this.#stopped || this.#items.get(sent.key) !== item) return;
     const pause = Math.max(asked, backOff(item.tries, Math.random()));
     item.stopWaiting = this.#around.wait(pause, () => void this.#try(item));
   }
 
   async #decided(item: Item, sent: Stored, outcome: Outcome): Promise<void> {
+    if (this.#items.get(sent.key) !== item) return;
     // A button or a fresher code came while this was out: its answer counts.
     // An admission answers both, since both have the same key.
     if (item.scan !== sent && !(outcome.kind === "answer" && outcome.answer.verdict === "admit")) {
@@ -181,6 +188,12 @@ export class Outbox {
     // Shown first, kept after: a person waits for the one, nobody for the other.
     if (this.#items.has(item.scan.key)) await this.#around.put(item.scan);
   }
+}
+
+/** Why a call did not reach the server; undefined when it did. */
+export function causeOf(error: unknown): Cause | undefined {
+  if (error instanceof Problem) return undefined;
+  return error instanceof Unreachable ? error.why : "network";
 }
 
 /** Whether the device or its person has to be put right first. */

@@ -19,6 +19,8 @@ export interface View {
   readonly attention?: string;
   readonly advice: string;
   readonly buttons: readonly Button[];
+  /** Said of what this device decided without network. */
+  readonly alone?: string;
 }
 
 /** A button of the answer itself: the same scan again with one thing more. */
@@ -73,6 +75,11 @@ export class Phrases {
     return new Intl.DateTimeFormat(this.#messages.language, { timeZone: zone, timeStyle: "medium" }).format(new Date(at));
   }
 
+  /** The hour and minute in a zone. */
+  clockShort(at: string, zone: string): string {
+    return new Intl.DateTimeFormat(this.#messages.language, { timeZone: zone, timeStyle: "short" }).format(new Date(at));
+  }
+
   view(shown: Shown): View {
     if (shown.kind === "answer") return this.#answer(shown.answer);
     if (shown.kind === "problem") {
@@ -99,7 +106,8 @@ export class Phrases {
   /** The answer in one line, for the strip and for screen readers. */
   line(shown: Shown): string {
     const view = this.view(shown);
-    return [view.title, ...view.place, ...(view.attention === undefined ? [] : [view.attention])].join(" · ");
+    const more = [view.attention, view.alone].filter((word) => word !== undefined);
+    return [view.title, ...view.place, ...more].join(" · ");
   }
 
   #answer(answer: Answer): View {
@@ -113,12 +121,20 @@ export class Phrases {
       facts: ticket === undefined ? [] : this.#facts(ticket),
       lines: this.#lines(answer),
       ...(attention !== undefined && { attention }),
-      advice: answer.advice === "" ? (this.#messages.look(`advice.${reason}`) ?? "") : answer.advice,
+      advice: this.#advice(answer),
+      ...(answer.alone !== undefined && { alone: this.say("gate.alone") }),
       buttons: buttons(answer),
     };
   }
 
-  #title({ reason, title, people, direction }: Answer): string {
+  #advice({ reason, advice, alone }: Answer): string {
+    if (advice !== "") return advice;
+    const without = alone === undefined ? undefined : this.#messages.look(`gate.alone_advice.${alone === "no_data" ? alone : reason}`);
+    return without ?? this.#messages.look(`advice.${reason}`) ?? "";
+  }
+
+  #title({ reason, title, people, direction, alone }: Answer): string {
+    if (alone === "no_data" && reason === "not_in_pack") return this.say("gate.alone_no_data");
     if (reason === "admitted" && direction === "out") return this.say("gate.let_out", { count: people ?? 1 });
     if (reason === "admitted" && people !== undefined && people > 1) return this.say("gate.admit_people", { count: people });
     return this.#messages.look(`reason.${reason}`) ?? title;

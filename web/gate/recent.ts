@@ -32,7 +32,7 @@ export function withAnswer(list: readonly Recent[], scan: Stored, answer: Answer
     reason,
     class: answer.class,
     people,
-    undoable: answer.verdict === "admit" && ticket !== undefined,
+    undoable: answer.verdict === "admit" && ticket !== undefined && answer.alone === undefined,
     ...(ticket && { ticket: { ticket: ticket.ticket, number: ticket.number, place: [ticket.screen, ticket.seat].filter((word) => word !== "").join(" · ") } }),
   };
   return [one, ...list.filter(({ key }) => key !== scan.key)].slice(0, recentKept);

@@ -3,8 +3,10 @@
 
 import encodeQR from "qr";
 import type { Answer, Class, Device, FoundTicket, Ticket } from "./answers.js";
+import type { AloneView } from "./offline.js";
 import type { Over, Shown } from "./screen.js";
 import type { Page, State, Work } from "./state.js";
+import { noTally } from "./uploads.js";
 
 const now = "2026-11-30T19:20:00Z";
 const person = { person: "p1", name: "Karel Novák", rights: ["device", "scan", "override"] };
@@ -61,6 +63,9 @@ const without = (shown: Shown): Shown => {
 
 const over = (shown: Shown, more: Partial<Extract<Over, { kind: "answer" }>> = {}): Over => ({ kind: "answer", shown, id: "t1", key: "k1", old: false, other: false, ...more });
 
+const data = { kind: "ready", made_at: "2026-11-30T18:41:00Z", tickets: 50_000 } as const;
+const networked: AloneView = { mode: "off", data, unsent: 0, tally: noTally };
+
 const work: Work = {
   kind: "working",
   gate: "Main entrance",
@@ -78,7 +83,9 @@ const work: Work = {
   recent: [],
   direction: "in",
   perhapsExits: false,
+  alone: networked,
 };
+const cut: Work = { ...work, online: false, lease: "lost", alone: { ...networked, mode: "on", cause: "network", unsent: 12 } };
 const recent: Work["recent"] = [
   { key: "r1", at: "2026-11-30T19:19:50Z", reason: "admitted", class: "admit", people: 1, undoable: true, ticket: { ticket: "t1", number: 148, place: "Screen 3 · F12" } },
   { key: "r2", at: "2026-11-30T19:19:20Z", reason: "already_used", class: "ask", people: 0, undoable: false, ticket: { ticket: "t2", number: 12, place: "Screen 3 · C4" } },
@@ -111,7 +118,7 @@ const others: readonly FoundTicket[] = [
 ];
 const finds = (items: readonly FoundTicket[], more = false): Work => ({ ...work, panel: { kind: "search", q: "mar", busy: false, asking: false, found: { items, more, server_time: now } } });
 const looksAt = (chosen: FoundTicket, asking: boolean): Work => ({ ...work, panel: { kind: "search", q: "mar", busy: false, asking, chosen, found: { items: others, more: false, server_time: now } } });
-const shows = (shown: Shown, more: Partial<Extract<Over, { kind: "answer" }>> = {}): Work => ({ ...work, screen: { over: over(shown, more) } });
+const shows = (shown: Shown, more: Partial<Extract<Over, { kind: "answer" }>> = {}, at: Work = work): Work => ({ ...at, screen: { over: over(shown, more) } });
 const admitted = answer("admitted", "admit", { people: 1, remaining: 0 });
 
 const answers: Readonly<Record<string, State>> = {
@@ -160,7 +167,21 @@ const working: Readonly<Record<string, State>> = {
       { key: "a3", at: "2026-11-30T19:19:40Z", shown: answer("already_used", "ask", { first_use }) },
     ],
   },
-  offline: { ...work, online: false, lease: "lost", unsent: 2 },
+  offline: { ...cut, unsent: 2, alone: { ...networked, mode: "offered", cause: "network" } },
+  offline_portal: { ...cut, alone: { ...networked, mode: "offered", cause: "not_ours", unsent: 3 } },
+  offline_no_data: { ...cut, alone: { ...networked, mode: "offered", cause: "timeout", data: { kind: "none" } } },
+  offline_not_allowed: { ...cut, alone: { ...networked, mode: "offered", cause: "unavailable", data: { kind: "not_allowed" } } },
+  offline_stale: { ...cut, alone: { ...networked, mode: "offered", cause: "network", data: { ...data, kind: "stale" } } },
+  asking_alone: { ...cut, unsent: 1, alone: { ...networked, mode: "offered", cause: "timeout" }, screen: { over: { kind: "asking", key: "k1", slow: true, other: false } } },
+  alone: cut,
+  alone_back: { ...cut, online: true, lease: "held", alone: { ...cut.alone, mode: "back" } },
+  alone_told: { ...work, alone: { ...networked, tally: { recorded: 288, double_admission: 10, quarantined: 2, refused: 0 } } },
+  alone_admitted: shows(answer("admitted", "admit", { people: 1, remaining: 0, alone: "decided", kind: "paper" }), {}, cut),
+  alone_strip: { ...cut, screen: { over: { kind: "nothing" }, last: over(answer("admitted", "admit", { people: 1, remaining: 0, alone: "decided" })) as Extract<Over, { kind: "answer" }> } },
+  alone_used: shows(answer("already_used", "ask", { alone: "decided", first_use: { ...first_use, gate_name: "Main entrance", person: "Karel Novák", same_device: true }, actions: ["override"] }), {}, cut),
+  alone_not_in_pack: shows(without(answer("not_in_pack", "ask", { alone: "decided", actions: ["override"] })), {}, cut),
+  alone_no_data: shows(without(answer("not_in_pack", "ask", { alone: "no_data" })), {}, cut),
+  alone_foreign_nonce: shows(answer("unknown_nonce", "again", { alone: "decided" }), {}, cut),
   not_allowed: { ...work, lease: "lost", trouble: { code: "session.right_missing" } },
   closed: { ...work, lease: "closed", camera: "off" },
   camera_starting: { ...work, camera: "starting", lease: "taking" },
@@ -186,12 +207,13 @@ const working: Readonly<Record<string, State>> = {
 
 const before: Readonly<Record<string, State>> = {
   loading: { kind: "loading" },
-  unpaired: { kind: "unpaired" },
-  revoked: { kind: "unpaired", trouble: { code: "session.unknown_credential" } },
+  unpaired: { kind: "unpaired", unsent: 0 },
+  revoked: { kind: "unpaired", trouble: { code: "session.unknown_credential" }, unsent: 12 },
   pairing: { kind: "pairing", name: "Android", busy: false },
   pairing_again: { kind: "pairing", name: "Android", busy: false, paired: "Door phone 2", trouble: { code: "pairing.expired" } },
   confirming: { kind: "confirming", name: "Door phone 2", online: true },
   unreachable: { kind: "unreachable" },
+  unreachable_onward: { kind: "unreachable", onward: { gate: "Main entrance", person: "Karel Novák", time_zone: "Europe/Prague", made_at: data.made_at } },
   names: { kind: "sign_on", device, step: { kind: "names" }, busy: false },
   nobody: { kind: "sign_on", device: { ...device, people: [] }, step: { kind: "names" }, busy: false },
   pin: { kind: "sign_on", device, step: { kind: "pin", person, digits: 3 }, busy: false },
@@ -200,11 +222,12 @@ const before: Readonly<Record<string, State>> = {
   password: { kind: "sign_on", device, step: { kind: "password" }, busy: false },
   choose_gate: { kind: "choose_gate", device: staffed },
   no_gates: { kind: "choose_gate", device: { ...staffed, gates: [] } },
-  ready: { kind: "ready", device: staffed, gate: "g1", unsent: 2 },
+  ready: { kind: "ready", device: staffed, gate: "g1", unsent: 2, alone: false },
+  ready_alone: { kind: "ready", device: staffed, gate: "g1", unsent: 2, alone: true },
 };
 
 /** Pages by name. */
 export const samples: Readonly<Record<string, Page>> = Object.fromEntries([
   ...Object.entries({ ...before, ...working, ...answers }).map(([name, state]) => [name, { state, update: false }] as const),
-  ["update", { state: { kind: "ready", device: staffed, gate: "g1", unsent: 0 }, update: true }],
+  ["update", { state: { kind: "ready", device: staffed, gate: "g1", unsent: 0, alone: false }, update: true }],
 ]);

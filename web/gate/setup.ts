@@ -21,7 +21,7 @@ function screen(state: State, phrases: Phrases, acts: Acts): readonly Node[] {
     case "loading":
       return [heading(phrases.say("gate.title")), h("p", { role: "status" }, phrases.say("common.loading"))];
     case "unpaired":
-      return [heading(phrases.say("gate.title")), ...alarm(state.trouble, phrases), h("p", {}, phrases.say("gate.needs_link")), h("p", { class: "soft" }, phrases.say("gate.needs_link_how"))];
+      return [heading(phrases.say("gate.title")), ...alarm(state.trouble, phrases), h("p", {}, phrases.say("gate.needs_link")), h("p", { class: "soft" }, phrases.say("gate.needs_link_how")), ...former(state, phrases, acts)];
     case "pairing":
       return pairing(state, phrases, acts);
     case "confirming":
@@ -36,6 +36,7 @@ function screen(state: State, phrases: Phrases, acts: Acts): readonly Node[] {
         heading(phrases.say("gate.no_network_title")),
         h("p", { role: "status" }, phrases.say("gate.no_network")),
         h("button", { class: "main wide", id: "retry", onclick: () => acts.retry() }, phrases.say("gate.try_now")),
+        ...onward(state, phrases, acts),
       ];
     case "sign_on":
       return signOn(state, phrases, acts);
@@ -46,6 +47,20 @@ function screen(state: State, phrases: Phrases, acts: Acts): readonly Node[] {
     case "working":
       return [];
   }
+}
+
+/** What a former device of this browser has left to tell. */
+function former({ unsent }: Of<"unpaired">, phrases: Phrases, acts: Acts): readonly Node[] {
+  if (unsent === 0) return [];
+  return [h("p", { role: "status" }, phrases.say("gate.former_unsent", { count: unsent })), h("button", { class: "wide", id: "hand-in", onclick: () => acts.handIn() }, phrases.say("gate.former_hand_in"))];
+}
+
+/** The way on without network for whoever worked here last. */
+function onward({ onward: last }: Of<"unreachable">, phrases: Phrases, acts: Acts): readonly Node[] {
+  if (last === undefined) return [];
+  const { gate, person, time_zone, made_at } = last;
+  const text = phrases.say("gate.onward", { gate, person, time: phrases.clockShort(made_at, time_zone) });
+  return [h("p", { class: "onward" }, text), h("button", { class: "wide", id: "go-alone", onclick: () => acts.goAlone(true) }, phrases.say("gate.alone_go"))];
 }
 
 function heading(text: string): HTMLElement {
@@ -155,6 +170,7 @@ function ready(state: Of<"ready">, phrases: Phrases, acts: Acts): readonly Node[
     h("p", { class: "soft" }, `${device.venue.name} · ${device.person?.name ?? ""}`),
     heading(name),
     h("p", {}, phrases.say("gate.start_text")),
+    ...(state.alone ? [h("p", { class: "onward", role: "status" }, phrases.say("gate.alone"))] : []),
     ...(unsent > 0 ? [h("p", { role: "status" }, phrases.say("gate.unsent_before", { count: unsent }))] : []),
     h("button", { class: "main wide tall", id: "start", onclick: () => acts.start() }, phrases.say("gate.start")),
     h("ul", { class: "legend" }, ...legend),

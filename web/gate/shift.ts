@@ -3,13 +3,15 @@
 
 import { Problem, Unreachable } from "../shared/api.js";
 import { chooseReader, type Reader } from "../shared/decode.js";
+import { AloneStore } from "./alonestore.js";
 import type { Device } from "./answers.js";
 import { Calls, openPairing, type SignOn } from "./calls.js";
-import { Door } from "./door.js";
+import { Door, wait } from "./door.js";
 import type { Drawing } from "./drawing.js";
+import { Former } from "./former.js";
 import { collect, suggestedName, takeSecret } from "./pairing.js";
 import { Awake, Senses } from "./senses.js";
-import type { Acts, SignOnStep, State, Trouble } from "./state.js";
+import type { Acts, Onward, SignOnStep, State, Trouble } from "./state.js";
 import type { Paired, Store } from "./store.js";
 import { troubleOf } from "./trouble.js";
 
@@ -18,6 +20,8 @@ const retryAfter = 3_000;
 
 export class Shift {
   readonly #store: Store;
+  readonly #aloneStore: AloneStore;
+  readonly #former: Former;
   readonly #senses = new Senses();
   readonly #awake = new Awake();
   #drawing: Drawing | undefined;
@@ -31,11 +35,15 @@ export class Shift {
   #device: Device | undefined;
   #pin = "";
   #door: Door | undefined;
+  /** The next shift begins without network. */
+  #alone = false;
   #reader: Promise<Reader> | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(store: Store) {
+  constructor(store: Store, aloneStore: AloneStore) {
     this.#store = store;
+    this.#aloneStore = aloneStore;
+    this.#former = new Former(aloneStore, wait, () => this.#formerChanged());
   }
 
   get state(): State {
@@ -55,6 +63,7 @@ export class Shift {
   /** Decides where to begin, and follows the page's visibility from then on. */
   async begin(): Promise<void> {
     this.#follow();
+    await this.#former.begin();
     this.#secret = takeSecret();
     this.#paired = await this.#store.paired();
     const waiting = await this.#store.waiting();
@@ -101,6 +110,8 @@ export class Shift {
       scanned: (burst) => this.#door?.scanned(burst),
       closeGate: door((one) => one.closeGate()),
       openGate: door((one) => one.openGate()),
+      goAlone: (on) => void this.#goAlone(on),
+      handIn: () => this.#former.hurry(),
       wake: door((one) => one.wake()),
       anotherCamera: door((one) => one.anotherCamera()),
       light: (on) => void this.#door?.light(on),
@@ -116,7 +127,10 @@ export class Shift {
     window.addEventListener("pageshow", (event) => {
       if (event.persisted) void this.#door?.visible();
     });
-    window.addEventListener("online", () => this.#door?.hurry());
+    window.addEventListener("online", () => {
+      this.#door?.hurry();
+      this.#former.hurry();
+    });
     // A pairing link that is opened in this very window only changes the fragment.
     window.addEventListener("hashchange", () => {
       this.#secret = takeSecret() ?? this.#secret;
@@ -172,7 +186,7 @@ export class Shift {
   async #unpair(trouble: Trouble): Promise<void> {
     this.#secret = undefined;
     this.#pairingKey = "";
-    if (this.#paired === undefined) return this.#to({ kind: "unpaired", trouble });
+    if (this.#paired === undefined) return this.#to({ kind: "unpaired", trouble, unsent: this.#former.unsent });
     await this.#enter();
   }
 
@@ -184,13 +198,14 @@ export class Shift {
   /** Asks the server who and where this device is, until it says. */
   async #enter(): Promise<void> {
     clearTimeout(this.#retry);
-    if (this.#paired === undefined) return this.#to({ kind: "unpaired" });
+    if (this.#paired === undefined) return this.#to({ kind: "unpaired", unsent: this.#former.unsent });
     this.#calls = new Calls(this.#paired.token);
     try {
       await this.#enterAs(await this.#calls.device());
     } catch (error) {
       if (error instanceof Problem && error.status === 401) return this.#revoked(error);
-      this.#to({ kind: "unreachable" });
+      const onward = await this.#onward();
+      this.#to({ kind: "unreachable", ...(onward && { onward }) });
       const pause = error instanceof Unreachable ? Math.max(retryAfter, error.retryAfter * 1000) : retryAfter;
       this.#retry = setTimeout(() => void this.#enter(), pause);
     }
@@ -198,7 +213,11 @@ export class Shift {
 
   async #enterAs(device: Device): Promise<void> {
     this.#device = device;
-    if (device.person === undefined) return this.#step({ kind: "names" });
+    this.#alone = false;
+    if (device.person === undefined) {
+      await this.#aloneStore.setShift(undefined);
+      return this.#step({ kind: "names" });
+    }
     const chosen = await this.#store.gate();
     const [only, ...others] = device.gates;
     const gate = device.gates.find((one) => one.gate === chosen) ?? (others.length === 0 ? only : undefined);
@@ -207,16 +226,46 @@ export class Shift {
   }
 
   async #ready(device: Device, gate: string): Promise<void> {
-    const unsent = (await this.#store.scans()).length;
-    this.#to({ kind: "ready", device, gate, unsent });
+    const mine = (await this.#aloneStore.uploads()).filter((upload) => upload.device === device.device);
+    const unsent = (await this.#store.scans()).length + mine.length;
+    await this.#aloneStore.setShift({ device, gate });
+    this.#to({ kind: "ready", device, gate, unsent, alone: this.#alone });
+  }
+
+  /** Who worked here when there was a network, if there is a pack to go on with: nobody signs on without one. */
+  async #onward(): Promise<Onward | undefined> {
+    const last = await this.#aloneStore.shift();
+    if (last === undefined || last.device.device !== this.#paired?.device) return undefined;
+    const head = (await this.#aloneStore.pack(last.gate))?.now?.head;
+    const { gates, venue, person } = last.device;
+    const gate = gates.find((one) => one.gate === last.gate);
+    if (head === undefined || gate === undefined) return undefined;
+    return { gate: gate.name, person: person?.name ?? "", time_zone: venue.time_zone, made_at: head.made_at };
+  }
+
+  /** At work this is a switch; before it, a page that finds no server goes on as whoever worked here last. */
+  async #goAlone(on: boolean): Promise<void> {
+    if (this.#door !== undefined) return this.#door.goAlone(on);
+    const last = await this.#aloneStore.shift();
+    if (this.#state.kind !== "unreachable" || last === undefined) return;
+    clearTimeout(this.#retry);
+    this.#device = last.device;
+    this.#alone = true;
+    await this.#ready(last.device, last.gate);
+  }
+
+  #formerChanged(): void {
+    if (this.#state.kind === "unpaired") this.#to({ ...this.#state, unsent: this.#former.unsent });
   }
 
   async #revoked(problem: Problem): Promise<void> {
     this.#door?.stop();
     this.#door = undefined;
+    const paired = this.#paired;
     this.#paired = undefined;
     await this.#store.forget("paired");
-    this.#to({ kind: "unpaired", trouble: troubleOf(problem) });
+    if (paired !== undefined) await this.#former.left(paired);
+    this.#to({ kind: "unpaired", trouble: troubleOf(problem), unsent: this.#former.unsent });
   }
 
   #step(step: SignOnStep, trouble?: Trouble, busy = false): void {
@@ -299,6 +348,7 @@ export class Shift {
     const door = new Door({
       calls: this.#calls,
       store: this.#store,
+      aloneStore: this.#aloneStore,
       device: state.device,
       gate,
       video: this.#drawing.video,
@@ -309,7 +359,7 @@ export class Shift {
       barred: (problem) => void this.#barred(problem),
     });
     this.#door = door;
-    await door.start();
+    await door.start(this.#alone);
   }
 
   async #barred(problem: Problem): Promise<void> {

@@ -4,6 +4,7 @@
 import type { CameraState, Optics } from "../shared/camera.js";
 import type { Device, Named } from "./answers.js";
 import type { LeaseState } from "./lease.js";
+import type { AloneView } from "./offline.js";
 import type { Recent } from "./recent.js";
 import type { Screen, Shown } from "./screen.js";
 import type { Search } from "./search.js";
@@ -66,17 +67,28 @@ export interface Work {
   readonly perhapsExits: boolean;
   /** The last scans, the newest first. */
   readonly recent: readonly Recent[];
+  /** Working without network. */
+  readonly alone: AloneView;
+}
+
+/** How a page that cannot reach the server can go on: who worked where, and on what data. */
+export interface Onward {
+  readonly gate: string;
+  readonly person: string;
+  readonly time_zone: string;
+  readonly made_at: string;
 }
 
 export type State =
   | { readonly kind: "loading" }
-  | { readonly kind: "unpaired"; readonly trouble?: Trouble }
+  /** `unsent` are scans of the device that this browser was. */
+  | { readonly kind: "unpaired"; readonly trouble?: Trouble; readonly unsent: number }
   | { readonly kind: "pairing"; readonly name: string; readonly busy: boolean; readonly paired?: string; readonly trouble?: Trouble }
   | { readonly kind: "confirming"; readonly name: string; readonly online: boolean }
-  | { readonly kind: "unreachable" }
+  | { readonly kind: "unreachable"; readonly onward?: Onward }
   | { readonly kind: "sign_on"; readonly device: Device; readonly step: SignOnStep; readonly busy: boolean; readonly trouble?: Trouble }
   | { readonly kind: "choose_gate"; readonly device: Device; readonly trouble?: Trouble }
-  | { readonly kind: "ready"; readonly device: Device; readonly gate: string; readonly unsent: number }
+  | { readonly kind: "ready"; readonly device: Device; readonly gate: string; readonly unsent: number; readonly alone: boolean }
   | Work;
 
 /** The page: its state, and whether a newer build waits to be taken. */
@@ -127,6 +139,10 @@ export interface Acts {
   scanned(burst: Burst): void;
   closeGate(): void;
   openGate(): void;
+  /** Goes on without network, or back to the server. */
+  goAlone(on: boolean): void;
+  /** Sends what a former device of this browser has left. */
+  handIn(): void;
   wake(): void;
   anotherCamera(): void;
   light(on: boolean): void;

@@ -2,6 +2,8 @@
 // the door needs to know, largest first.
 
 import { h } from "../shared/dom.js";
+import { offer } from "./aloneview.js";
+import type { AloneView } from "./offline.js";
 import { judgements } from "./parts.js";
 import type { Button, Phrases, View } from "./phrases.js";
 import { classOf, type Over } from "./screen.js";
@@ -9,12 +11,12 @@ import { shape, sign } from "./shapes.js";
 import type { Acts } from "./state.js";
 
 /** Draws what lies over the picture; `overriding` when a person is asked why a guest is let in all the same. */
-export function verdict(over: Over, overriding: boolean, phrases: Phrases, acts: Acts): readonly Node[] {
+export function verdict(over: Over, overriding: boolean, alone: AloneView, phrases: Phrases, acts: Acts): readonly Node[] {
   switch (over.kind) {
     case "nothing":
       return [];
     case "asking":
-      return [asking(over, phrases, acts)];
+      return [asking(over, alone, phrases, acts)];
     case "answer":
       return [answer(over, overriding, phrases, acts)];
   }
@@ -23,7 +25,7 @@ export function verdict(over: Over, overriding: boolean, phrases: Phrases, acts:
 /** A tap sooner than this many milliseconds after an answer came was meant for what lay below. */
 const meant = 350;
 
-function asking(over: Extract<Over, { kind: "asking" }>, phrases: Phrases, acts: Acts): Node {
+function asking(over: Extract<Over, { kind: "asking" }>, alone: AloneView, phrases: Phrases, acts: Acts): Node {
   if (!over.slow) return h("div", { class: "asking" }, h("span", { class: "wait" }, phrases.say("gate.asking")));
   return h(
     "div",
@@ -31,6 +33,7 @@ function asking(over: Extract<Over, { kind: "asking" }>, phrases: Phrases, acts:
     h("p", { class: "wait" }, phrases.say("gate.asking_slow")),
     ...(over.other ? [h("p", {}, phrases.say("gate.other_waits"))] : []),
     h("button", { class: "main wide", id: "set-aside", "data-focus": true, onclick: () => acts.setAside() }, phrases.say("gate.set_aside")),
+    ...offer(alone, phrases, acts),
   );
 }
 
@@ -50,13 +53,14 @@ function answer(over: Extract<Over, { kind: "answer" }>, overriding: boolean, ph
     class: "verdict",
     "data-class": cls,
     "data-reason": view.reason,
+    "data-alone": view.alone !== undefined,
     ...(anywhere && { onclick: () => performance.now() - drawnAt > meant && acts.tap() }),
   };
   const small = sign(view.reason);
   return h(
     "div",
     attributes,
-    h("div", { class: "headline" }, shape(cls), h("h2", {}, view.title)),
+    h("div", { class: "headline" }, shape(cls), h("h2", {}, view.title, ...(view.alone === undefined ? [] : [h("small", { class: "alone" }, view.alone)]))),
     ...(view.place.length > 0 ? [h("p", { class: "place" }, ...view.place.map((word) => h("span", {}, word)))] : []),
     ...(view.attention === undefined ? [] : [h("p", { class: "attention" }, view.attention)]),
     ...(view.facts.length > 0 ? [h("p", { class: "facts" }, view.facts.join(" · "))] : []),

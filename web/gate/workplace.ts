@@ -3,6 +3,7 @@
 
 import { h } from "../shared/dom.js";
 import type { Key } from "../shared/messages.js";
+import { band } from "./aloneview.js";
 import { back } from "./parts.js";
 import type { Phrases } from "./phrases.js";
 import { classOf } from "./screen.js";
@@ -13,7 +14,8 @@ import type { Modules } from "./shown.js";
 import type { Acts, Work } from "./state.js";
 
 /** Gate, person, network, lease, and how much is under way: always in view. */
-export function top({ gate, person, online, lease, unsent, aside, overrides, direction, perhapsExits, trouble }: Work, phrases: Phrases): readonly Node[] {
+export function top(state: Work, phrases: Phrases, acts: Acts): readonly Node[] {
+  const { gate, person, online, lease, unsent, aside, overrides, direction, perhapsExits, trouble } = state;
   const light = (good: boolean | undefined, text: string, name: string) =>
     h("span", { class: good === undefined ? "light" : good ? "light good" : "light bad", "data-light": name, "data-good": String(good ?? "") }, text);
   const held = lease === "held" ? true : lease === "taking" || lease === "none" ? undefined : false;
@@ -33,6 +35,7 @@ export function top({ gate, person, online, lease, unsent, aside, overrides, dir
     ...(direction === "out" ? [h("p", { class: "direction", role: "status" }, phrases.say("gate.counting_exits"))] : []),
     ...(perhapsExits ? [h("p", { class: "alarm", role: "alert" }, phrases.say("gate.perhaps_exits"))] : []),
     ...(trouble === undefined ? [] : [h("p", { class: "alarm", role: "alert" }, phrases.trouble(trouble))]),
+    ...band(state, phrases, acts),
   ];
 }
 
