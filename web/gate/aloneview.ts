@@ -16,11 +16,6 @@ const causes: Readonly<Record<Cause, Key>> = {
   aborted: "gate.cause_network",
 };
 
-/** Whether the controller may go on without network now. */
-export function mayGoAlone({ mode, data }: AloneView): boolean {
-  return mode === "offered" && data.kind === "ready";
-}
-
 /** The band under the gate's name; nothing when all is well and sent. */
 export function band({ alone, time_zone }: Work, phrases: Phrases, acts: Acts): readonly Node[] {
   const { mode, unsent } = alone;
@@ -29,7 +24,7 @@ export function band({ alone, time_zone }: Work, phrases: Phrases, acts: Acts): 
     case "off":
       return unsent > 0 || told(alone) !== undefined ? [strip("sending", [h("p", { role: "status" }, [unsent > 0 ? count : "", told(alone, phrases)].filter(Boolean).join(" · "))])] : [];
     case "offered":
-      return [strip("offered", [h("p", { role: "status" }, phrases.say(causes[alone.cause ?? "network"]), " ", reserve(alone, time_zone, phrases)), ...(unsent > 0 ? [h("p", {}, count)] : []), ...offer(alone, phrases, acts)])];
+      return [strip("offered", [h("p", { role: "status" }, phrases.say(causes[alone.cause ?? "network"]), " ", reserve(alone, time_zone, phrases)), ...(unsent > 0 ? [h("p", {}, count)] : []), ...offer(alone, "go-alone", phrases, acts)])];
     case "on":
     case "back": {
       const line = [phrases.say("gate.alone"), age(alone, time_zone, phrases), count].filter(Boolean).join(" · ");
@@ -48,9 +43,10 @@ function strip(mode: string, nodes: readonly Node[]): Node {
   return h("div", { class: "alone-band", "data-alone": mode }, ...nodes);
 }
 
-/** The button that goes on without network. */
-export function offer(alone: AloneView, phrases: Phrases, acts: Acts): readonly Node[] {
-  return mayGoAlone(alone) ? [h("button", { id: "go-alone", class: "main", onclick: () => acts.goAlone(true) }, phrases.say("gate.alone_go"))] : [];
+/** The button that goes on without network, if the controller may. */
+export function offer(alone: AloneView, id: string, phrases: Phrases, acts: Acts): readonly Node[] {
+  const may = alone.mode === "offered" && alone.data.kind === "ready";
+  return may ? [h("button", { id, class: "wide", onclick: () => acts.goAlone(true) }, phrases.say("gate.alone_go"))] : [];
 }
 
 /** What there is to go on with. */

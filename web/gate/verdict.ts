@@ -33,7 +33,7 @@ function asking(over: Extract<Over, { kind: "asking" }>, alone: AloneView, phras
     h("p", { class: "wait" }, phrases.say("gate.asking_slow")),
     ...(over.other ? [h("p", {}, phrases.say("gate.other_waits"))] : []),
     h("button", { class: "main wide", id: "set-aside", "data-focus": true, onclick: () => acts.setAside() }, phrases.say("gate.set_aside")),
-    ...offer(alone, phrases, acts),
+    ...offer(alone, "go-alone-now", phrases, acts),
   );
 }
 
