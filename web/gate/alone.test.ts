@@ -1,6 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
 import { Unreachable } from "../shared/api.js";
 import { b64u, fromB64u, type Bytes } from "../proof/bytes.js";
 import { print, printPacked, type PaperCode } from "../proof/code.js";
@@ -61,7 +62,7 @@ async function world(us: Signer, rows: string, events: readonly Event[] = [showi
     changed: () => undefined,
     heard: () => undefined,
   });
-  for (let i = 0; i < 50 && alone.data.kind === "none"; i++) await new Promise((done) => setTimeout(done, 5));
+  for (let i = 0; i < 1_000 && alone.data.kind === "none"; i++) await new Promise((done) => setTimeout(done, 5));
   let keys = 0;
   const judge = (ticket: string, code: string, more: Partial<Asked> = {}) =>
     alone.judge({ key: `key ${++keys}`, ticket, code, direction: "in", scanned_at: new Date().toISOString(), ...more });
@@ -265,4 +266,24 @@ test("good and changed codes of the shared vectors have their reasons here too",
     judged++;
   }
   assert.ok(judged >= 15, `${judged} were judged`);
+});
+
+test("among fifty thousand tickets a pack is usable soon and a decision takes no time", async () => {
+  const [us, guest] = [await signer(), await phone()];
+  const strangers = Array.from({ length: 50_000 }, (_, n) => row(n + 10, { key: b64u(crypto.getRandomValues(new Uint8Array(64))) }));
+  const bytes = await part(us, strangers.join("") + row(1, { key: guest.key }), { head: { events: [showing()] } });
+  const wire = gzipSync(bytes).length;
+  assert.ok(wire < 6_000_000, `${wire} bytes over the wire`);
+  const from = performance.now();
+  const { alone, judge } = await world(us, strangers.join("") + row(1, { key: guest.key }));
+  const usable = performance.now() - from;
+  const shown = parseGateCode((await alone.ownCode()).code ?? "");
+  assert.ok(!refused(shown));
+  const code = await guest.nonce(1, shown.nonce);
+  const before = performance.now();
+  assert.equal((await judge(id(1), code)).reason, "admitted");
+  const decided = performance.now() - before;
+  console.log(`${wire} bytes; usable after ${Math.round(usable)} ms, decided in ${decided.toFixed(1)} ms`);
+  assert.ok(usable < 5_000, `usable after ${usable} ms`);
+  assert.ok(decided < 300, `decided in ${decided} ms`);
 });

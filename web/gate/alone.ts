@@ -294,6 +294,7 @@ export class Alone {
       error = failed;
     }
     if (this.#stopped) return;
+    if (this.data.kind === "not_allowed" && (this.#packs.pack?.tickets.size ?? 0) > 0) await this.#packs.forget();
     this.#around.heard(error);
     this.#around.changed();
     this.#stopRefreshing = this.#around.wait(refreshEvery * (0.75 + Math.random() / 2), () => void this.#refresh());

@@ -94,6 +94,22 @@ export class AloneStore {
     await Promise.all([act.objectStore("packs").clear(), act.objectStore("parts").clear(), act.objectStore("settings").delete("shift"), act.done]).catch(nothing);
   }
 
+  /** Forgets the packs whose events are all over at a time in Unix milliseconds. */
+  async forgetOver(now: number): Promise<void> {
+    for (const { gate, now: kept } of (await this.#database?.getAll("packs").catch(nothing)) ?? []) {
+      if (kept !== undefined && kept.head.events.every(({ ends_at }) => Date.parse(ends_at) <= now)) await this.forget(gate);
+    }
+  }
+
+  /** Forgets a gate's pack. */
+  async forget(gate: string): Promise<void> {
+    const kept = await this.pack(gate);
+    if (this.#database === undefined || kept === undefined) return;
+    const act = this.#database.transaction(["packs", "parts"], "readwrite");
+    const sets = [kept.now?.set, kept.staged?.set].filter((set) => set !== undefined);
+    await Promise.all([act.objectStore("packs").delete(gate), ...sets.map((set) => act.objectStore("parts").delete(ofSet(set))), act.done]).catch(nothing);
+  }
+
   async uses(): Promise<readonly Use[]> {
     return (await this.#database?.getAll("uses").catch(nothing)) ?? [];
   }

@@ -20,6 +20,11 @@ class Shelf implements PackShelf {
     return mine.sort((a, b) => a.n - b.n).map(({ rows }) => rows);
   }
 
+  async forget(): Promise<void> {
+    this.kept = undefined;
+    this.rows.clear();
+  }
+
   async write(kept: Kept, puts: readonly PartRows[], drops: readonly { set: string; from?: number }[] = []): Promise<void> {
     this.kept = kept;
     for (const { set, from = 0 } of drops) for (const [key, one] of this.rows) if (one.set === set && one.n >= from) this.rows.delete(key);
@@ -93,6 +98,22 @@ test("a delta changes what it names; many are kept as one", async () => {
   assert.equal(again?.tickets.size, 62);
   assert.equal(again?.tickets.find(id(2))?.status, "a");
   assert.equal(again?.head.made_at, head.made_at);
+});
+
+test("a pack whose events are over is forgotten, and its signer is still the only one that is believed", async () => {
+  const us = await signer();
+  const { open, gives, asked, shelf } = world(us);
+  gives(row(1));
+  const packs = await open();
+  await packs.pull();
+  await packs.forget();
+  assert.deepEqual([packs.pack, shelf.kept, shelf.rows.size], [undefined, undefined, 0]);
+  const stranger = await signer();
+  gives(row(1), { issuer_keys: [stranger.issuer] }, "", stranger);
+  await assert.rejects(packs.pull(), BadPack);
+  gives("");
+  assert.equal((await packs.pull()).tickets.size, 0);
+  assert.equal(asked.at(-1), "|");
 });
 
 test("a whole pack takes the place of the one before, and nothing of that is left", async () => {

@@ -19,6 +19,7 @@ export interface PackSurroundings {
 export interface PackShelf {
   pack(gate: string): Promise<Kept | undefined>;
   parts(set: string): Promise<readonly string[]>;
+  forget(gate: string): Promise<void>;
   write(kept: Kept, puts: readonly PartRows[], drops?: readonly { set: string; from?: number }[]): Promise<void>;
 }
 
@@ -71,6 +72,16 @@ export class Packs {
   /** Gets what is new; two calls at once are one pull. Rejects as the call does, or with BadPack; what there was stays. */
   pull(): Promise<Pack> {
     return (this.#pulling ??= this.#pull().finally(() => (this.#pulling = undefined)));
+  }
+
+  /** Forgets a pack whose events are over; the issuer's keys stay known while the page lives. */
+  async forget(): Promise<void> {
+    if (this.#pulling !== undefined) return;
+    this.#kept = { gate: this.#gate, trusted: this.#kept.trusted };
+    this.#pack = undefined;
+    this.#tickets = new Tickets();
+    this.#rows = [];
+    await this.#around.shelf.forget(this.#gate);
   }
 
   /** Nothing is written any more: the packs are being forgotten. */

@@ -63,6 +63,7 @@ export class Shift {
   /** Decides where to begin, and follows the page's visibility from then on. */
   async begin(): Promise<void> {
     this.#follow();
+    await this.#aloneStore.forgetOver(Date.now() + (await this.#aloneStore.offset()));
     await this.#former.begin();
     this.#secret = takeSecret();
     this.#paired = await this.#store.paired();
@@ -176,6 +177,7 @@ export class Shift {
     const ended = await collect(secret, this.#collecting.signal, tell);
     await this.#store.forget("waiting");
     if (ended.kind === "ended") return this.#unpair(ended.trouble);
+    if (this.#paired !== undefined && this.#paired.device !== ended.paired.device) await this.#former.left(this.#paired);
     await this.#store.set("paired", ended.paired);
     await this.#store.forget("gate");
     this.#paired = ended.paired;
