@@ -47,7 +47,7 @@ func TestTheClientsBodiesHaveNoMemberThatTheServerHasNot(t *testing.T) {
 		{client.Issued{}, issue.Issued{}}, {client.Ticket{}, issue.Ticket{}}, {client.ClaimLink{}, issue.Link{}}, {client.Printed{}, issue.Printed{}},
 		{client.ClaimKey{}, claim.KeyIn{}}, {client.Claimed{}, claim.Out{}}, {client.WalletState{}, claim.Wallet{}}, {client.OneTimeSecret{}, claim.TOTPOut{}},
 		{client.Token{}, session.APIToken{}}, {client.NewToken{}, session.CreateTokenRequest{}}, {client.Device{}, session.AtDevice{}},
-		{client.Report{}, report.Report{}},
+		{client.Report{}, report.Report{}}, {client.Imported{}, issue.Imported{}},
 	} {
 		theirs := members(reflect.TypeOf(pair[1]), "")
 		for _, name := range members(reflect.TypeOf(pair[0]), "") {

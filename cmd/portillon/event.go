@@ -34,6 +34,8 @@ type eventAdd struct {
 	RescanWindow time.Duration    `help:"How long a use counts as young, as in 5m." placeholder:"TIME"`
 	Reentry      bool             `help:"People may go out and come back."`
 	HideNames    bool             `help:"Do not show holders' names at the door."`
+	Responsible  string           `help:"Who gets a mail of each order and each imported file." placeholder:"ADDRESS"`
+	Language     string           `help:"The language of those mails." enum:"en,fr,cs" default:"en"`
 }
 
 // Run adds the showing.
@@ -43,6 +45,9 @@ func (e *eventAdd) Run(ctx context.Context, out *console) error {
 	}
 	if body.DoorsOpenAt.IsZero() {
 		body.DoorsOpenAt = e.Starts.Add(-30 * time.Minute)
+	}
+	if e.Responsible != "" {
+		body.Responsible = &client.Responsible{Email: e.Responsible, Language: e.Language}
 	}
 	policy := client.Policy{Freshness: e.Freshness, Rescan: e.Rescan, RescanWindowS: int(e.RescanWindow / time.Second), Reentry: e.Reentry}
 	if e.HideNames {

@@ -64,6 +64,15 @@ func WithLanguage(languages string) Option {
 	return func(r *http.Request) { r.Header.Set("Accept-Language", languages) }
 }
 
+// WithFile sends a file of comma-separated values as the body.
+func WithFile(file []byte) Option {
+	return func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(file)), int64(len(file))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file)), nil }
+		r.Header.Set("Content-Type", "text/csv")
+	}
+}
+
 // Do makes one call and decodes its answer into a T. A nil body sends none; an
 // answer without content leaves T's zero value. Errors: *Problem when the server
 // refused, *url.Error when it could not be reached, *NotOursError when something else

@@ -50,6 +50,49 @@ type Event struct {
 	EndsAt      time.Time      `json:"ends_at"`
 	ClaimFrom   time.Time      `json:"claim_from"`
 	Policy      Policy         `json:"policy"`
+	Responsible Responsible    `json:"responsible"`
+}
+
+// Responsible is whom an event's acts of issuing are told by mail, and in which language.
+type Responsible struct {
+	Email    string `json:"email"`
+	Language string `json:"language,omitempty"`
+}
+
+// Imported is what came of a file of tickets, or of a dry run what would come of it.
+type Imported struct {
+	DryRun    bool         `json:"dry_run"`
+	Encoding  string       `json:"encoding"`
+	Separator string       `json:"separator"`
+	Counts    ImportCounts `json:"counts"`
+	Lines     []ImportLine `json:"lines"`
+}
+
+// ImportCounts counts the lines of a file by what comes of them; Leases are numbers
+// that were taken away from open forms.
+type ImportCounts struct {
+	Lines  int `json:"lines"`
+	Create int `json:"create"`
+	Update int `json:"update"`
+	Skip   int `json:"skip"`
+	Error  int `json:"error"`
+	Leases int `json:"leases"`
+}
+
+// ImportLine is the verdict about one line, counted from 1.
+type ImportLine struct {
+	Line       int         `json:"line"`
+	Do         string      `json:"do"` // create, update, skip, error
+	ExternalID string      `json:"external_id"`
+	Number     int         `json:"number"`
+	Errors     []LineError `json:"errors,omitempty"`
+}
+
+// LineError is why a line is left out.
+type LineError struct {
+	Member string         `json:"member"`
+	Code   string         `json:"code"`
+	Facts  map[string]any `json:"facts,omitempty"`
 }
 
 // NewEvent is what POST /v1/events takes.
@@ -62,6 +105,7 @@ type NewEvent struct {
 	EndsAt      time.Time      `json:"ends_at"`
 	ClaimFrom   time.Time      `json:"claim_from,omitzero"`
 	Policy      *Policy        `json:"policy,omitempty"`
+	Responsible *Responsible   `json:"responsible,omitempty"`
 }
 
 // Category is a kind of ticket of an event.

@@ -17,13 +17,14 @@ import (
 
 // EventChange is what becomes different about an event; what is nil stays.
 type EventChange struct {
-	Name        *string    `json:"name"`
-	Screen      *string    `json:"screen"`
-	DoorsOpenAt *time.Time `json:"doors_open_at"`
-	StartsAt    *time.Time `json:"starts_at"`
-	EndsAt      *time.Time `json:"ends_at"`
-	ClaimFrom   *time.Time `json:"claim_from"`
-	Policy      *PolicyIn  `json:"policy"`
+	Name        *string      `json:"name"`
+	Screen      *string      `json:"screen"`
+	DoorsOpenAt *time.Time   `json:"doors_open_at"`
+	StartsAt    *time.Time   `json:"starts_at"`
+	EndsAt      *time.Time   `json:"ends_at"`
+	ClaimFrom   *time.Time   `json:"claim_from"`
+	Policy      *PolicyIn    `json:"policy"`
+	Responsible *Responsible `json:"responsible"`
 }
 
 // over applies the change. A claim_from that kept the usual distance from the
@@ -39,6 +40,7 @@ func (ch EventChange) over(e Event) Event {
 		e.ClaimFrom = e.DoorsOpenAt.Add(-claimBefore)
 	}
 	set(&e.ClaimFrom, ch.ClaimFrom)
+	set(&e.Responsible, ch.Responsible)
 	e.Policy = ch.Policy.over(e.Policy)
 	return e
 }
@@ -103,7 +105,8 @@ func updateEvent(ctx context.Context, tx pgx.Tx, e Event) error {
 	_, err := tx.Exec(ctx, `
 UPDATE events SET name = @name, screen = @screen, doors_open_at = @doors_open_at, starts_at = @starts_at,
   ends_at = @ends_at, claim_from = @claim_from, freshness = @freshness, rescan = @rescan,
-  rescan_window = make_interval(secs => @rescan_window), reentry = @reentry, offline = @offline, show_names = @show_names
+  rescan_window = make_interval(secs => @rescan_window), reentry = @reentry, offline = @offline, show_names = @show_names,
+  responsible_email = @responsible_email, responsible_language = @responsible_language
 WHERE id = @id`, e.args())
 	if err != nil {
 		return fmt.Errorf("change the event: %w", err)
@@ -152,6 +155,7 @@ func difference(old, changed Event) map[string]any {
 	note("starts_at", old.StartsAt.Equal(changed.StartsAt), old.StartsAt)
 	note("ends_at", old.EndsAt.Equal(changed.EndsAt), old.EndsAt)
 	note("claim_from", old.ClaimFrom.Equal(changed.ClaimFrom), old.ClaimFrom)
+	note("responsible", old.Responsible == changed.Responsible, true)
 	note("policy", old.Policy == changed.Policy, old.Policy)
 	return map[string]any{"was": was}
 }

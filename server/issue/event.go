@@ -1,6 +1,7 @@
 package issue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"portillon/server/audit"
 	"portillon/server/fault"
+	"portillon/server/locale"
 	"portillon/server/repeat"
 	"portillon/server/session"
 	"portillon/server/ticket"
@@ -35,6 +37,14 @@ type Event struct {
 	EndsAt      time.Time      `json:"ends_at"`
 	ClaimFrom   time.Time      `json:"claim_from"`
 	Policy      Policy         `json:"policy"`
+	Responsible Responsible    `json:"responsible"`
+}
+
+// Responsible is whom the event's acts of issuing are told by mail, and in which
+// language: en (unless given), fr or cs. Without an address nobody is.
+type Responsible struct {
+	Email    string `json:"email"`
+	Language string `json:"language"`
 }
 
 // Policy is the door policy of an event.
@@ -76,6 +86,7 @@ type EventIn struct {
 	EndsAt      time.Time      `json:"ends_at"`
 	ClaimFrom   *time.Time     `json:"claim_from"`
 	Policy      *PolicyIn      `json:"policy"`
+	Responsible *Responsible   `json:"responsible"`
 }
 
 // PolicyIn is the part of a policy that is said.
@@ -118,6 +129,10 @@ func (e *Event) check() error {
 	e.ClaimFrom = at(e.ClaimFrom)
 	if len(c.fields) == 0 {
 		c.order(e)
+	}
+	e.Responsible.Email = c.email("responsible.email", e.Responsible.Email)
+	if e.Responsible.Language = cmp.Or(e.Responsible.Language, locale.Languages[0].String()); !locale.Speaks(e.Responsible.Language) {
+		c.add("responsible.language", unknown)
 	}
 	p := e.Policy
 	oneOf(&c, "policy.freshness", p.Freshness, ticket.Live, ticket.Assisted, ticket.Open)
@@ -162,6 +177,7 @@ func (s *Service) CreateEvent(ctx context.Context, by session.Caller, call repea
 		ClaimFrom: in.DoorsOpenAt.Add(-claimBefore), Policy: in.Policy.over(defaultPolicy),
 	}
 	set(&e.ClaimFrom, in.ClaimFrom)
+	set(&e.Responsible, in.Responsible)
 	if err := e.check(); err != nil {
 		return Event{}, err
 	}
@@ -178,9 +194,9 @@ func (s *Service) CreateEvent(ctx context.Context, by session.Caller, call repea
 func insertEvent(ctx context.Context, tx pgx.Tx, by session.Caller, e Event) error {
 	_, err := tx.Exec(ctx, `
 INSERT INTO events (id, venue_id, name, screen, doors_open_at, starts_at, ends_at, claim_from,
-  freshness, rescan, rescan_window, reentry, offline, show_names)
+  freshness, rescan, rescan_window, reentry, offline, show_names, responsible_email, responsible_language)
 VALUES (@id, @venue_id, @name, @screen, @doors_open_at, @starts_at, @ends_at, @claim_from,
-  @freshness, @rescan, make_interval(secs => @rescan_window), @reentry, @offline, @show_names)`, e.args())
+  @freshness, @rescan, make_interval(secs => @rescan_window), @reentry, @offline, @show_names, @responsible_email, @responsible_language)`, e.args())
 	if err != nil {
 		return fmt.Errorf("make the event: %w", err)
 	}
@@ -193,18 +209,20 @@ func (e *Event) args() pgx.NamedArgs {
 		"doors_open_at": e.DoorsOpenAt, "starts_at": e.StartsAt, "ends_at": e.EndsAt, "claim_from": e.ClaimFrom,
 		"freshness": string(e.Policy.Freshness), "rescan": string(e.Policy.Rescan), "rescan_window": float64(e.Policy.RescanWindow),
 		"reentry": e.Policy.Reentry, "offline": string(e.Policy.Offline), "show_names": e.Policy.ShowNames,
+		"responsible_email": e.Responsible.Email, "responsible_language": e.Responsible.Language,
 	}
 }
 
 // selectEvents is the event as it is read everywhere; a condition follows.
 const selectEvents = `
 SELECT e.id, e.venue_id, v.name, v.time_zone, e.name, e.screen, e.doors_open_at, e.starts_at, e.ends_at, e.claim_from,
-  e.freshness, e.rescan, extract(epoch FROM e.rescan_window)::integer, e.reentry, e.offline, e.show_names
+  e.freshness, e.rescan, extract(epoch FROM e.rescan_window)::integer, e.reentry, e.offline, e.show_names, e.responsible_email, e.responsible_language
 FROM events e JOIN venues v ON v.id = e.venue_id `
 
 func scanEvent(row pgx.CollectableRow) (e Event, err error) {
 	err = row.Scan(&e.Event, &e.Venue, &e.VenueName, &e.TimeZone, &e.Name, &e.Screen, &e.DoorsOpenAt, &e.StartsAt, &e.EndsAt, &e.ClaimFrom,
-		&e.Policy.Freshness, &e.Policy.Rescan, &e.Policy.RescanWindow, &e.Policy.Reentry, &e.Policy.Offline, &e.Policy.ShowNames)
+		&e.Policy.Freshness, &e.Policy.Rescan, &e.Policy.RescanWindow, &e.Policy.Reentry, &e.Policy.Offline, &e.Policy.ShowNames,
+		&e.Responsible.Email, &e.Responsible.Language)
 	for _, t := range []*time.Time{&e.DoorsOpenAt, &e.StartsAt, &e.EndsAt, &e.ClaimFrom} {
 		*t = t.UTC()
 	}

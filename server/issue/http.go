@@ -133,7 +133,7 @@ func (s *Service) HandleListTickets(c echo.Context) error {
 }
 
 // HandleImport answers POST /v1/events/{event}/imports. The body is the file; the
-// query says what is known of it: dry_run, encoding, separator, all_category, and for
+// query says what is known of it: dry_run, encoding, separator, all_category, language, mails, and for
 // each member of a ticket its column.
 func (s *Service) HandleImport(c echo.Context) error {
 	id, err := eventID(c)
@@ -144,6 +144,7 @@ func (s *Service) HandleImport(c echo.Context) error {
 	in := ImportIn{
 		Options: exchange.Options{Encoding: exchange.Encoding(query.Get("encoding")), Separator: exchange.Separator(query.Get("separator"))},
 		Columns: map[string]string{}, Category: query.Get("all_category"), DryRun: query.Get("dry_run") == "true",
+		Language: query.Get("language"), NoMails: query.Get("mails") == "false",
 	}
 	for _, member := range Columns {
 		if column := query.Get(member); column != "" {

@@ -1,6 +1,7 @@
 package issue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -10,6 +11,7 @@ import (
 	"portillon/server/audit"
 	"portillon/server/exchange"
 	"portillon/server/fault"
+	"portillon/server/locale"
 	"portillon/server/pg"
 	"portillon/server/repeat"
 	"portillon/server/session"
@@ -19,12 +21,15 @@ import (
 // ImportIn is a file of tickets that were sold elsewhere. What it says of the file
 // may be empty: it is found out then, or remembered. Columns gives for members of
 // Columns a heading, or #3 for the third column; Category is the name or the id of the
-// category of new tickets whose line names none.
+// category of new tickets whose line names none. Language is that in which the holders
+// of new tickets are written to, en unless given; with NoMails they are not.
 type ImportIn struct {
 	File     []byte
 	Options  exchange.Options
 	Columns  map[string]string
 	Category string
+	Language string
+	NoMails  bool
 	DryRun   bool
 }
 
@@ -73,7 +78,10 @@ func (s *Service) Import(ctx context.Context, by session.Caller, call repeat.Cal
 	if err != nil {
 		return Imported{}, err
 	}
-	j := importing{event: e, table: table, dryRun: in.DryRun}
+	j := importing{event: e, table: table, language: cmp.Or(in.Language, locale.Languages[0].String()), quiet: in.NoMails, dryRun: in.DryRun}
+	if !locale.Speaks(j.language) {
+		return Imported{}, fault.Fields(fault.Field{Name: "language", Code: unknown})
+	}
 	if j.mapping, j.from, err = mapping(ctx, s.pool, e.Venue, in.Columns, table.Headings); err != nil {
 		return Imported{}, err
 	}
@@ -92,14 +100,16 @@ func (s *Service) Import(ctx context.Context, by session.Caller, call repeat.Cal
 
 // importing is an import on its way.
 type importing struct {
-	event   Event
-	table   exchange.Table
-	mapping Mapping
-	from    MappingFrom
-	common  ticket.CategoryID
-	dryRun  bool
-	id      uuid.UUID
-	lines   []planned
+	event    Event
+	table    exchange.Table
+	mapping  Mapping
+	from     MappingFrom
+	common   ticket.CategoryID
+	language string
+	quiet    bool // no mail to holders
+	dryRun   bool
+	id       uuid.UUID
+	lines    []planned
 }
 
 func (s *Service) commonCategory(ctx context.Context, event ticket.EventID, named string) (ticket.CategoryID, error) {

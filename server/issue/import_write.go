@@ -30,7 +30,7 @@ func readRegister(ctx context.Context, tx pgx.Tx, j *importing) (r register, err
 	args := pgx.NamedArgs{"event": j.event.Event, "externals": externals, "numbers": numbers}
 	r = register{external: map[string]*standing{}, numbers: map[int]*standing{}, leased: map[int]bool{}}
 	rows, err := tx.Query(ctx, `
-SELECT t.id, t.number, t.category_id, t.seat, t.holder_name, t.holder_email, t.admits, coalesce(t.external_id, ''), t.entries
+SELECT t.id, t.order_id, t.number, t.category_id, t.seat, t.holder_name, t.holder_email, t.admits, coalesce(t.external_id, ''), t.entries
 FROM tickets t WHERE t.id IN (
   SELECT x.ticket_id FROM external_ids x WHERE x.event_id = @event AND x.external_id = ANY (@externals::text[])
   UNION SELECT n.ticket_id FROM numbers n WHERE n.event_id = @event AND n.number = ANY (@numbers::integer[]))`, args)
@@ -38,7 +38,7 @@ FROM tickets t WHERE t.id IN (
 		return r, fmt.Errorf("read the tickets: %w", err)
 	}
 	var s standing
-	_, err = pgx.ForEachRow(rows, []any{&s.id, &s.number, &s.category, &s.seat, &s.holder.Name, &s.holder.Email, &s.admits, &s.external, &s.entries}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&s.id, &s.order, &s.number, &s.category, &s.seat, &s.holder.Name, &s.holder.Email, &s.admits, &s.external, &s.entries}, func() error {
 		found := s
 		r.numbers[s.number] = &found
 		if s.external != "" {
@@ -104,7 +104,10 @@ func (s *Service) write(ctx context.Context, tx pgx.Tx, by session.Caller, j *im
 	if err := updateKnown(ctx, tx, j); err != nil {
 		return err
 	}
-	return j.record(ctx, tx, by)
+	if err := j.record(ctx, tx, by); err != nil {
+		return err
+	}
+	return s.mailImport(ctx, tx, j)
 }
 
 // insertNew makes the tickets of lines, each in an order of its own: whoever bought
@@ -116,14 +119,14 @@ func (s *Service) insertNew(ctx context.Context, tx pgx.Tx, j *importing, lines 
 	var b batchRows
 	for _, l := range lines {
 		l.ticket = ticket.ID(uuid.New())
-		order := uuid.New()
-		code := wallet.HashClaimCode(s.ring.ClaimCode(keyring.ScopeOrder, order, 1))
-		b.orders, b.hashes = append(b.orders, order), append(b.hashes, code[:])
+		l.order = ticket.OrderID(uuid.New())
+		code := wallet.HashClaimCode(s.ring.ClaimCode(keyring.ScopeOrder, l.order.UUID(), 1))
+		b.orders, b.hashes = append(b.orders, l.order.UUID()), append(b.hashes, code[:])
 		b.add(l)
 	}
 	batch := &pgx.Batch{}
 	for _, sql := range importStatements {
-		batch.Queue(sql, b.args(j.event.Event))
+		batch.Queue(sql, b.args(j))
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return issueFault(err)
@@ -142,9 +145,9 @@ func (b *batchRows) add(l *planned) {
 	b.extern = append(b.extern, l.ExternalID)
 }
 
-func (b *batchRows) args(event ticket.EventID) pgx.NamedArgs {
+func (b *batchRows) args(j *importing) pgx.NamedArgs {
 	return pgx.NamedArgs{
-		"event": event, "ids": b.ids, "orders": b.orders, "hashes": b.hashes, "categories": b.categories, "numbers": b.numbers,
+		"event": j.event.Event, "language": j.language, "ids": b.ids, "orders": b.orders, "hashes": b.hashes, "categories": b.categories, "numbers": b.numbers,
 		"admits": b.admits, "seats": b.seats, "names": b.names, "emails": b.emails, "externals": b.extern,
 	}
 }
@@ -170,7 +173,7 @@ func (j *importing) history() pgx.NamedArgs {
 // file ends with it: its form hears so when it next asks.
 var importStatements = []string{
 	`DELETE FROM number_leases WHERE event_id = @event AND number = ANY (@numbers::integer[])`,
-	`INSERT INTO orders (id, event_id, email) SELECT n.id, @event, n.email FROM unnest(@orders::uuid[], @emails::text[]) AS n (id, email)`,
+	`INSERT INTO orders (id, event_id, email, language) SELECT n.id, @event, n.email, @language FROM unnest(@orders::uuid[], @emails::text[]) AS n (id, email)`,
 	`INSERT INTO claim_codes (hash, order_id, serial) SELECT n.hash, n.id, 1 FROM unnest(@hashes::bytea[], @orders::uuid[]) AS n (hash, id)`,
 	`
 INSERT INTO tickets (id, event_id, category_id, order_id, number, admits, reentry, holder_name, holder_email, seat, external_id)
@@ -209,11 +212,11 @@ func updateKnown(ctx context.Context, tx pgx.Tx, j *importing) error {
 UPDATE tickets t SET category_id = n.category, admits = n.admits, seat = n.seat, holder_name = n.name, holder_email = n.email
 FROM unnest(@ids::uuid[], @categories::uuid[], @admits::integer[], @seats::text[], @names::text[], @emails::text[])
   AS n (id, category, admits, seat, name, email)
-WHERE t.id = n.id`, b.args(j.event.Event))
+WHERE t.id = n.id`, b.args(j))
 	batch.Queue(`
 UPDATE orders o SET email = n.email
 FROM unnest(@ids::uuid[], @emails::text[]) AS n (id, email) JOIN tickets t ON t.id = n.id
-WHERE o.id = t.order_id AND o.email <> n.email`, b.args(j.event.Event))
+WHERE o.id = t.order_id AND o.email <> n.email`, b.args(j))
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("change the tickets: %w", err)
 	}

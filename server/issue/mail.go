@@ -16,14 +16,54 @@ import (
 	"portillon/server/ticket"
 )
 
-// mailOrder asks for the mail with the link of an order that was just made; an order
-// without an address gets none.
+// mailOrder asks for the mails about an order that was just made: the link for its
+// holder, and word of it for whoever is responsible for the event. Who has no address
+// gets none.
 func (s *Service) mailOrder(ctx context.Context, tx pgx.Tx, id ticket.OrderID, o order) error {
-	if o.holder.Email == "" {
-		return nil
+	var mails []post.Mail
+	if o.holder.Email != "" {
+		mails = append(mails, post.Mail{Cause: "issue " + id.UUID().String(), Kind: post.OrderLink, Event: o.event.Event, Order: id})
 	}
-	return s.post.Ask(ctx, tx, post.Mail{Cause: "issue " + id.UUID().String(), Kind: post.OrderLink, Event: o.event.Event, Order: id})
+	if o.event.Responsible.Email != "" {
+		mails = append(mails, post.Mail{Cause: "told issue " + id.UUID().String(), Kind: post.OrderTold, Event: o.event.Event, Order: id})
+	}
+	return s.post.Ask(ctx, tx, mails...)
 }
+
+// mailImport asks for the mails about a file that was taken in: its link for each
+// holder of a new ticket or one with a new address, all of one address in one mail,
+// unless the file is to be quiet; and one word of the whole for whoever is responsible.
+func (s *Service) mailImport(ctx context.Context, tx pgx.Tx, j *importing) error {
+	var mails []post.Mail
+	at := map[string]int{} // address to its mail
+	for i := range j.lines {
+		l := &j.lines[i]
+		if to := l.want.holder.Email; j.quiet || to == "" || !l.mailed() {
+			continue
+		}
+		if first, ok := at[l.want.holder.Email]; ok {
+			mails[first].Further = append(mails[first].Further, l.ticket)
+			continue
+		}
+		at[l.want.holder.Email] = len(mails)
+		mails = append(mails, post.Mail{
+			Cause: "import " + j.id.String() + " " + l.ticket.String(), Kind: post.TicketLink, Event: j.event.Event, Order: l.order, Ticket: l.ticket, Import: j.id,
+		})
+	}
+	if j.event.Responsible.Email != "" && j.counts().changes() {
+		mails = append(mails, post.Mail{Cause: "told import " + j.id.String(), Kind: post.ImportTold, Event: j.event.Event, Import: j.id})
+	}
+	return s.post.Ask(ctx, tx, mails...)
+}
+
+// mailed tells whether the line's holder gets the link: with a new ticket, and with an
+// address that is new.
+func (l *planned) mailed() bool {
+	return l.Do == Create || l.Do == Update && slices.Contains(l.changed, colEmail)
+}
+
+// changes tells whether the file came to anything.
+func (n ImportCounts) changes() bool { return n.Create+n.Update > 0 }
 
 // Resend mails the link that claims the ticket now to its holder once more: its own
 // link after a reissue, before that its order's. Needs the right issue; leaves an

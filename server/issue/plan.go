@@ -64,6 +64,7 @@ type terms struct {
 type standing struct {
 	terms
 	id       ticket.ID
+	order    ticket.OrderID
 	external string
 	entries  int
 }
@@ -79,7 +80,8 @@ type register struct {
 // planned is a line with what it comes to.
 type planned struct {
 	ImportLine
-	ticket  ticket.ID // of an update
+	ticket  ticket.ID // of an update, and once it is made of a new one
+	order   ticket.OrderID
 	want    terms
 	changed []string // members, of an update
 }
@@ -118,7 +120,7 @@ func (p *planner) line(row exchange.Row) planned {
 		c.add(colExternalID, required)
 	}
 	if known != nil {
-		l.ticket, l.want = known.id, known.terms
+		l.ticket, l.order, l.want = known.id, known.order, known.terms
 	}
 	p.read(row, &l.want, known, &c)
 	for _, f := range c.fields {

@@ -28,16 +28,25 @@ const (
 	TicketLink Kind = "ticket_link" // the link that claims one ticket
 	MoveCode   Kind = "move_code"   // digits that move tickets to another phone
 	Moved      Kind = "moved"       // they moved: the holder may say "not me"
+	OrderTold  Kind = "order_told"  // to whoever is responsible: tickets were issued
+	ImportTold Kind = "import_told" // to whoever is responsible: a file was taken in
 )
+
+// told are the kinds that go to whoever is responsible for the event.
+var told = []string{string(OrderTold), string(ImportTold)}
 
 // Mail is one mail to send. Cause names the act, and no second mail is made for it.
 type Mail struct {
 	Cause  string
 	Kind   Kind
 	Event  ticket.EventID
-	Order  ticket.OrderID
-	Ticket ticket.ID // of all but an OrderLink: the ticket whose holder is written to
-	Move   uuid.UUID // of a MoveCode and a Moved
+	Order  ticket.OrderID // of all kinds but ImportTold
+	Ticket ticket.ID      // of a TicketLink, a MoveCode and a Moved: whose holder is written to
+	// Further are the tickets whose links stand in a TicketLink too, as far as they have
+	// the same address when it is sent.
+	Further []ticket.ID
+	Import  uuid.UUID // of an ImportTold, and of a TicketLink that an import asked for
+	Move    uuid.UUID // of a MoveCode and a Moved
 }
 
 // Options is what the service needs from outside.
@@ -151,34 +160,74 @@ type sendMail struct {
 // Kind names the job in the queue.
 func (sendMail) Kind() string { return "send_mail" }
 
-// Ask writes down that the mail is to go out when this transaction commits. It does
-// nothing when mail is off, or when there is a mail with this cause.
-func (s *Service) Ask(ctx context.Context, tx pgx.Tx, m Mail) error {
-	if !s.On() {
+// Ask writes down that the mails are to go out when this transaction commits, in as
+// many statements for thousands as for one. It does nothing when mail is off, and
+// nothing about a mail whose cause has one.
+func (s *Service) Ask(ctx context.Context, tx pgx.Tx, mails ...Mail) error {
+	if !s.On() || len(mails) == 0 {
 		return nil
 	}
-	id := uuid.New()
-	made, err := tx.Exec(ctx, `
-INSERT INTO mails (id, cause, kind, event_id, order_id, ticket_id, move_id)
-VALUES (@id, @cause, @kind, @event, @order, @ticket, @move) ON CONFLICT ON CONSTRAINT mails_cause_key DO NOTHING`,
-		pgx.NamedArgs{"id": id, "cause": m.Cause, "kind": string(m.Kind), "event": m.Event, "order": m.Order, "ticket": orNull(m.Ticket), "move": orNull(m.Move)})
-	if err != nil {
-		return fmt.Errorf("ask for a mail: %w", err)
-	}
-	if made.RowsAffected() == 0 {
-		return nil
-	}
-	if _, err := s.jobs.InsertTx(ctx, tx, sendMail{Mail: id}, nil); err != nil {
-		return fmt.Errorf("ask for a mail: %w", err)
+	if err := s.ask(ctx, tx, mails); err != nil {
+		return fmt.Errorf("ask for mails: %w", err)
 	}
 	return nil
 }
 
-func orNull[T ~[16]byte](id T) any {
-	if id == *new(T) {
+func (s *Service) ask(ctx context.Context, tx pgx.Tx, mails []Mail) error {
+	ids := make([]uuid.UUID, len(mails))
+	causes, kinds := make([]string, len(mails)), make([]string, len(mails))
+	events := make([]uuid.UUID, len(mails))
+	orders, tickets, imports, moves := make([]*uuid.UUID, len(mails)), make([]*uuid.UUID, len(mails)), make([]*uuid.UUID, len(mails)), make([]*uuid.UUID, len(mails))
+	for i, m := range mails {
+		ids[i], causes[i], kinds[i], events[i] = uuid.New(), m.Cause, string(m.Kind), m.Event.UUID()
+		orders[i], tickets[i], imports[i], moves[i] = orNull(m.Order.UUID()), orNull(m.Ticket.UUID()), orNull(m.Import), orNull(m.Move)
+	}
+	rows, err := tx.Query(ctx, `
+INSERT INTO mails (id, cause, kind, event_id, order_id, ticket_id, import_id, move_id)
+SELECT * FROM unnest(@ids::uuid[], @causes::text[], @kinds::text[], @events::uuid[], @orders::uuid[], @tickets::uuid[], @imports::uuid[], @moves::uuid[])
+ON CONFLICT ON CONSTRAINT mails_cause_key DO NOTHING RETURNING id`,
+		pgx.NamedArgs{"ids": ids, "causes": causes, "kinds": kinds, "events": events, "orders": orders, "tickets": tickets, "imports": imports, "moves": moves})
+	if err != nil {
+		return err
+	}
+	made, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil || len(made) == 0 {
+		return err
+	}
+	if err := addFurther(ctx, tx, mails, ids, made); err != nil {
+		return err
+	}
+	jobs := make([]river.InsertManyParams, len(made))
+	for i, id := range made {
+		jobs[i].Args = sendMail{Mail: id}
+	}
+	_, err = s.jobs.InsertManyFastTx(ctx, tx, jobs)
+	return err
+}
+
+// addFurther writes down the other tickets of the mails that were made.
+func addFurther(ctx context.Context, tx pgx.Tx, mails []Mail, ids, made []uuid.UUID) error {
+	var of, tickets []uuid.UUID
+	for i, m := range mails {
+		for _, further := range m.Further {
+			of, tickets = append(of, ids[i]), append(tickets, further.UUID())
+		}
+	}
+	if len(of) == 0 {
 		return nil
 	}
-	return id
+	_, err := tx.Exec(ctx, `
+INSERT INTO mail_tickets (mail_id, ticket_id)
+SELECT n.mail, n.ticket FROM unnest(@of::uuid[], @tickets::uuid[]) AS n (mail, ticket) WHERE n.mail = ANY (@made::uuid[])`,
+		pgx.NamedArgs{"of": of, "tickets": tickets, "made": made})
+	return err
+}
+
+func orNull(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
 }
 
 // Sent is a mail in the log, with its steps in the order in which they were taken.
@@ -189,7 +238,7 @@ type Sent struct {
 	At       time.Time  `json:"at"`
 	To       string     `json:"to"`
 	Ticket   ticket.ID  `json:"ticket,omitzero"`
-	Number   *int       `json:"number"` // of the ticket, or of the order's first
+	Number   *int       `json:"number"` // of the ticket, or of the order's first; null of an import
 	State    string     `json:"state"`  // waiting, sending, sent, failed
 	Attempts int        `json:"attempts"`
 	EndedAt  *time.Time `json:"ended_at"`
@@ -229,16 +278,20 @@ func List(ctx context.Context, pool *pgxpool.Pool, event ticket.EventID, q Query
 	return all, nil
 }
 
+// address is to whom a mail m goes now, or an empty text: e is its event, o its order,
+// t its ticket.
+const address = `CASE WHEN m.kind = ANY (@told) THEN e.responsible_email ELSE coalesce(nullif(t.holder_email, ''), o.email, '') END`
+
 func list(ctx context.Context, tx pgx.Tx, event ticket.EventID, q Query) ([]Sent, error) {
 	rows, err := tx.Query(ctx, `
-SELECT m.id, m.kind, m.at, coalesce(nullif(t.holder_email, ''), o.email), coalesce(t.id, f.id), coalesce(t.number, f.number),
+SELECT m.id, m.kind, m.at, `+address+`, coalesce(t.id, f.id), coalesce(t.number, f.number),
   m.state, m.attempts, m.ended_at
-FROM mails m JOIN orders o ON o.id = m.order_id LEFT JOIN tickets t ON t.id = m.ticket_id
+FROM mails m JOIN events e ON e.id = m.event_id LEFT JOIN orders o ON o.id = m.order_id LEFT JOIN tickets t ON t.id = m.ticket_id
 LEFT JOIN LATERAL (SELECT x.id, x.number FROM tickets x WHERE x.order_id = m.order_id ORDER BY x.number LIMIT 1) f ON true
 WHERE m.event_id = @event AND (@state = '' OR m.state = @state)
   AND (@before::uuid = @nothing::uuid OR (m.at, m.id) < (SELECT b.at, b.id FROM mails b WHERE b.id = @before))
 ORDER BY m.at DESC, m.id DESC LIMIT @limit`,
-		pgx.NamedArgs{"event": event, "state": q.State, "before": q.Before, "nothing": uuid.Nil, "limit": q.Limit})
+		pgx.NamedArgs{"event": event, "told": told, "state": q.State, "before": q.Before, "nothing": uuid.Nil, "limit": q.Limit})
 	if err != nil {
 		return nil, err
 	}

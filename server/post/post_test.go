@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-
 	"portillon/server/client"
 	"portillon/server/post"
 	"portillon/server/servertest"
