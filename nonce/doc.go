@@ -23,7 +23,7 @@ const (
 	Epoch    = 10 * time.Second // a venue's value is renewed at each multiple of it
 	LeaseFor = 15 * time.Second // a lease that nobody renews
 	Tail     = 60 * time.Second // values are still made so long after the last lease
-	keepFor  = 24 * time.Hour   // then a value's row is forgotten
+	keepFor  = 49 * time.Hour   // then a value's row is forgotten; what is told afterwards may be 48 h old
 	sweepAt  = 15 * time.Minute // how often a new value sweeps the forgotten ones
 )
 

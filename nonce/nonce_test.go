@@ -312,7 +312,7 @@ func TestOldValuesAreForgottenAndYoungOnesKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Shift(t, 25*time.Hour)
+	db.Shift(t, 50*time.Hour)
 	young, err := s.Show(t.Context(), d.venue, d.by.Device)
 	if err != nil {
 		t.Fatal(err)

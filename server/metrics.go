@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"portillon/server/offline"
 	"portillon/server/ticket"
 )
 
@@ -20,6 +21,7 @@ type metrics struct {
 	scans        *prometheus.CounterVec
 	scanSeconds  *prometheus.HistogramVec
 	attemptsLost prometheus.Counter
+	uploads      *prometheus.CounterVec
 	mails        *prometheus.CounterVec
 	requests     *prometheus.CounterVec
 	seconds      *prometheus.HistogramVec
@@ -39,6 +41,10 @@ func newMetrics(pool *pgxpool.Pool, streams, waiting func() int) *metrics {
 		attemptsLost: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "portillon_attempts_lost_total", Help: "Scans whose log row could not be written. Anything above zero wants a look.",
 		}),
+		uploads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "portillon_offline_scans_total",
+			Help: "Scans without network that devices handed in, by verdict. A retry that grows is one that nobody can decide: see the log.",
+		}, []string{"verdict"}),
 		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "portillon_mails_total", Help: "Attempts to send a mail, by outcome: sent, failed for good, or waiting for the next attempt.",
 		}, []string{"outcome"}),
@@ -49,7 +55,7 @@ func newMetrics(pool *pgxpool.Pool, streams, waiting func() int) *metrics {
 			Name: "portillon_http_seconds", Help: "Time to answer by route, streams excepted.", Buckets: scanBuckets,
 		}, []string{"route"}),
 	}
-	m.registry.MustRegister(m.scans, m.scanSeconds, m.attemptsLost, m.mails, m.requests, m.seconds,
+	m.registry.MustRegister(m.scans, m.scanSeconds, m.attemptsLost, m.uploads, m.mails, m.requests, m.seconds,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, read func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
@@ -70,6 +76,9 @@ func (m *metrics) Scan(reason ticket.Reason, class ticket.Class, gate ticket.Gat
 
 // AttemptLost counts a log row that could not be written.
 func (m *metrics) AttemptLost() { m.attemptsLost.Inc() }
+
+// Uploaded counts a scan that was handed in afterwards.
+func (m *metrics) Uploaded(verdict offline.Verdict) { m.uploads.WithLabelValues(string(verdict)).Inc() }
 
 func (m *metrics) answered(route, method string, status int, took time.Duration, stream bool) {
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()

@@ -19,7 +19,10 @@ import (
 const (
 	scansPerSecond = 20
 	scansAtOnce    = 60
-	pacesKept      = 4096 // credentials, before those at rest are forgotten
+	// Uploads of devices that were without network, of up to 200 items each.
+	uploadsPerSecond = 1
+	uploadsAtOnce    = 20
+	pacesKept        = 4096 // credentials, before those at rest are forgotten
 )
 
 // Searches at the door: never more than 30 in any minute, so that nobody reads the
@@ -38,6 +41,7 @@ const (
 var (
 	errFastScans = fault.New(fault.TooMany, "scan.too_fast",
 		"this device sends more scans than anybody can read; wait, then go on with the same keys")
+	errFastUploads  = fault.New(fault.TooMany, "upload.too_fast", "this device hands in faster than it can have scanned; wait, then send the rest")
 	errFastSearches = fault.New(fault.TooMany, "search.too_fast", "this device has searched 30 times within a minute; wait, then search again")
 )
 
@@ -47,16 +51,17 @@ type paces map[string]*pace
 // newPaces makes the paces; 0 scans a second are the usual speeds, and fewer are none
 // at all.
 func newPaces(scans float64, now func() time.Time) paces {
-	searches := rate.Limit(searchesPerSecond)
+	searches, uploads := rate.Limit(searchesPerSecond), rate.Limit(uploadsPerSecond)
 	switch {
 	case scans == 0:
 		scans = scansPerSecond
 	case scans < 0:
-		scans, searches = float64(rate.Inf), rate.Inf
+		scans, searches, uploads = float64(rate.Inf), rate.Inf, rate.Inf
 	}
 	deciding := newPace(rate.Limit(scans), scansAtOnce, errFastScans, now)
 	return paces{
 		scanPath: deciding, "/v1/scans/override": deciding, "/v1/tickets/:ticket/admit": deciding,
+		batchPath:  newPace(uploads, uploadsAtOnce, errFastUploads, now),
 		searchPath: newPace(searches, searchesAtOnce, errFastSearches, now),
 	}
 }
@@ -81,7 +86,7 @@ func newPace(perSecond rate.Limit, atOnce int, refusal *fault.Error, now func() 
 }
 
 // keep lets a credential's calls through at its pace. Faults: scan.too_fast,
-// search.too_fast.
+// search.too_fast, upload.too_fast.
 func (p *pace) keep(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		by := session.From(c)

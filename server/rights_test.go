@@ -127,7 +127,9 @@ var rights = map[string]struct{ own, other string }{
 	"POST /v1/tickets/:ticket/admit": {"os", "os"},
 	"POST /v1/gates/:gate/search":    {"cos1", ""},
 	"POST /v1/scans/shown":           {"dcos", "dcos"},
-	"POST /v1/scans/undo":            {"cos1aA", "A"},
+	// What a device says of another venue is quarantined.
+	"POST /v1/scans/batch": {"dcos", "dcos"},
+	"POST /v1/scans/undo":  {"cos1aA", "A"},
 }
 
 // side is one venue with one of everything that a path or a body may name.
@@ -213,6 +215,8 @@ func (s side) body(route string, own bool) any {
 		return map[string]any{"q": "Eva"}
 	case "POST /v1/scans/shown":
 		return map[string]any{"scans": []any{map[string]any{"ticket": s.ids["ticket"], "key": s.ids["key"]}}}
+	case "POST /v1/scans/batch":
+		return map[string]any{"sent_at": time.Now(), "scans": []any{map[string]any{"key": uuid.NewString()}}}
 	case "POST /v1/scans/undo":
 		if own { // of an admission that is nobody's: whose it is, is another question than the right
 			return map[string]any{"ticket": s.ids["ticket"], "key": uuid.NewString(), "reason": "test"}

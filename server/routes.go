@@ -10,6 +10,7 @@ import (
 	"portillon/server/challenge"
 	"portillon/server/claim"
 	"portillon/server/issue"
+	"portillon/server/offline"
 	mails "portillon/server/post"
 	"portillon/server/report"
 	"portillon/server/session"
@@ -60,6 +61,7 @@ const (
 	importPath   = "/v1/events/:event/imports"
 	ticketsPath  = "/v1/events/:event/tickets.csv"
 	attemptsPath = "/v1/events/:event/attempts.csv"
+	batchPath    = "/v1/scans/batch"
 )
 
 // Routes is the table of the API: whoever looks for a call starts here.
@@ -175,6 +177,7 @@ func (s *Server) doorRoutes() []Route {
 		{post, "/v1/tickets/:ticket/admit", session.Override, "Lets in without a code, once the guest is identified.", door.HandleLookUp, takes(admit.LookUpRequest{}, ok, admit.ScanAnswer{}).keyed()},
 		{post, searchPath, session.Scan, "Finds tickets of the events that are on, or open within twelve hours, at the gate's venue: by words of a name, seat, number or external id, 20 at most, 30 searches a minute.", door.HandleSearch, takes(admit.SearchRequest{}, ok, admit.FoundTickets{})},
 		{post, "/v1/scans/shown", session.Device, "Receipts: these answers were put on the screen.", door.HandleShown, takes(admit.ShownRequest{}, ok, admit.ShownAnswer{})},
+		{post, batchPath, session.Device, "Takes in what a device let happen without network, by its clock: a word on each item, in their order, and no item waits for another. A device that was revoked may hand in too; it is not believed.", s.Offline.HandleBatch, takes(offline.BatchRequest{}, ok, offline.Uploaded{})},
 		{post, "/v1/scans/undo", session.Staff, "Takes an admission back.", door.HandleUndo, takes(admit.UndoRequest{}, ok, admit.UndoOut{}).keyed()},
 	}
 }

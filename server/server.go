@@ -24,6 +24,7 @@ import (
 	"portillon/server/keyring"
 	"portillon/server/locale"
 	"portillon/server/news"
+	"portillon/server/offline"
 	"portillon/server/pg"
 	mails "portillon/server/post"
 	"portillon/server/problem"
@@ -72,6 +73,7 @@ type Server struct {
 	Challenge *challenge.Service
 	Nonces    *nonce.Service
 	Door      *admit.Service
+	Offline   *offline.Service
 	Report    *report.Service
 	Post      *mails.Service
 	Keys      *keyring.Ring
@@ -126,6 +128,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		Pool: cmp.Or(o.DoorPool, o.Pool), Keys: s.Keys.IssuerKey, Hash: s.hashShort, Hub: s.hub, Meter: s.metrics,
 		Log: o.Log, Now: o.Now, OneTime: s.openOneTime, Plain: o.Plain,
 	})
+	s.Offline = offline.New(offline.Options{
+		Pool: cmp.Or(o.DoorPool, o.Pool), Door: s.Door, Box: s.Box, Meter: s.metrics, Log: o.Log, Now: o.Now,
+	})
 	s.Report = report.New(o.Pool)
 	s.echo = s.router(o) //nolint:contextcheck // each request brings its own
 	return s, nil
@@ -159,6 +164,9 @@ func (s *Server) router(o Options) *echo.Echo {
 		identify := s.Session.Identify()
 		if r.Path == scanPath && o.Judge == nil {
 			identify = s.Session.IdentifyLately() // the act itself reads who it is
+		}
+		if r.Path == batchPath {
+			identify = s.Session.IdentifyHandingIn()
 		}
 		chain := []echo.MiddlewareFunc{identify, allow(r.Right)}
 		if pace := paces[r.Path]; pace != nil {

@@ -115,8 +115,9 @@ type Answer struct {
 	DryRun bool
 	What   string // NotATicket: what it is instead
 	presented
-	path        string // how it entered the books
-	mayOverride bool   // the caller could let in by judgement
+	path        string    // how it entered the books
+	mayOverride bool      // the caller could let in by judgement
+	happenedAt  time.Time // of what is told afterwards; zero: now
 }
 
 // Scan judges one code and, when it admits, makes the ticket used, in one

@@ -14,8 +14,8 @@ import (
 )
 
 const insertAttempt = `
-INSERT INTO attempts (received_at, ticket_id, key, event_id, gate_id, device_id, person_id, kind, reason, class, replayed, dry_run, duration_us, scanned_at)
-VALUES (@received_at, @ticket, @key, @event, @gate, @device, @person, @kind, @reason, @class, @replayed, @dry_run, @duration_us, @scanned_at)`
+INSERT INTO attempts (received_at, ticket_id, key, event_id, gate_id, device_id, person_id, kind, reason, class, replayed, dry_run, duration_us, scanned_at, happened_at)
+VALUES (@received_at, @ticket, @key, @event, @gate, @device, @person, @kind, @reason, @class, @replayed, @dry_run, @duration_us, @scanned_at, @happened_at)`
 
 // attempt logs what reached the door, in a savepoint: a log that cannot be
 // written must not send a guest away. It is counted, and an alarm watches the
@@ -25,7 +25,7 @@ func (s *Service) attempt(ctx context.Context, tx pgx.Tx, by session.Caller, in 
 	args := pgx.NamedArgs{
 		"received_at": a.Facts.Now.Add(-took), "key": in.Key, "gate": in.Gate, "device": null(by.Device), "person": by.Person,
 		"kind": a.loggedKind(), "reason": a.Reason, "class": a.Class, "replayed": a.Replayed, "dry_run": in.DryRun,
-		"duration_us": took.Microseconds(), "scanned_at": in.ScannedAt, "ticket": nil, "event": nil,
+		"duration_us": took.Microseconds(), "scanned_at": in.ScannedAt, "happened_at": nullTime(a.happenedAt), "ticket": nil, "event": nil,
 	}
 	if t := a.Facts.Ticket; t != nil {
 		args["ticket"], args["event"] = t.ID, a.Facts.Event.ID

@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"portillon/server/fault"
 	"portillon/server/session"
 	"portillon/server/ticket"
 )
@@ -51,8 +50,7 @@ func (r *reading) about(q *question) (ticket.Facts, []byte, error) {
 	}
 	r.addUses(&f, q)
 	if f.SameKey == nil && r.usedElsewhere(q) {
-		return ticket.Facts{}, nil, fault.New(fault.Conflict, "scan.key_conflict",
-			"this key was used for another ticket; make a new key for each scan")
+		return ticket.Facts{}, nil, errKeyConflict
 	}
 	return f, key, nil
 }

@@ -33,9 +33,10 @@ type reading struct {
 // A ticket's row is locked until the transaction ends. There is no filter on a
 // column that changes: a row that changed while this waited must still be found.
 const (
-	lockTickets = `
+	readTickets = `
 SELECT ctid AS place, id, category_id, number, status, status_since, generation, admits, entries, inside, extra, seat, holder_name
-FROM tickets WHERE id = ANY(@tickets) ORDER BY id FOR NO KEY UPDATE`
+FROM tickets WHERE id = ANY(@tickets) ORDER BY id`
+	lockTickets = readTickets + ` FOR NO KEY UPDATE`
 	// One that somebody else holds is left out: the others must not wait for it.
 	lockFreeTickets = lockTickets + ` SKIP LOCKED`
 )

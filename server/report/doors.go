@@ -26,12 +26,16 @@ type attemptRow struct {
 }
 
 // countAttempts reads the log once. Bounds are values, so that only the days that
-// matter are opened.
+// matter are opened. What a device without network told afterwards counts when it
+// happened, and may have been told two days later.
 const countAttempts = `
-SELECT event_id IS NOT NULL AS event, floor(extract(epoch FROM received_at - @from::timestamptz) / @step::integer)::integer AS bucket,
+SELECT event_id IS NOT NULL AS event,
+  floor(extract(epoch FROM coalesce(happened_at, received_at) - @from::timestamptz) / @step::integer)::integer AS bucket,
   reason, class, gate_id AS gate, person_id AS person, replayed, dry_run, count(*) AS attempts
 FROM attempts
-WHERE (event_id = @event OR event_id IS NULL AND gate_id = ANY (@gates)) AND received_at >= @from AND received_at < @to
+WHERE (event_id = @event OR event_id IS NULL AND gate_id = ANY (@gates))
+  AND received_at >= @from::timestamptz - interval '5 minutes' AND received_at < @to::timestamptz + interval '48 hours'
+  AND coalesce(happened_at, received_at) >= @from AND coalesce(happened_at, received_at) < @to
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`
 
 // passageRow counts admissions that have all of this in common.

@@ -15,12 +15,12 @@ import (
 )
 
 var attemptHeadings = []string{
-	"received_at", "number", "seat", "reason", "class", "kind", "gate", "person", "device", "replayed", "dry_run", "duration_us", "ticket", "key",
+	"received_at", "number", "seat", "reason", "class", "kind", "gate", "person", "device", "replayed", "dry_run", "duration_us", "ticket", "key", "happened_at",
 }
 
 const selectAttempts = `
 SELECT a.received_at, t.number, t.seat, a.reason, a.class, a.kind, coalesce(g.name, ''), coalesce(p.name, ''), coalesce(d.name, ''),
-  a.replayed, a.dry_run, a.duration_us, a.ticket_id, a.key
+  a.replayed, a.dry_run, a.duration_us, a.ticket_id, a.key, a.happened_at
 FROM attempts a
 LEFT JOIN tickets t ON t.id = a.ticket_id
 LEFT JOIN gates g ON g.id = a.gate_id AND g.venue_id = @venue
@@ -55,7 +55,7 @@ func (s *Service) ExportAttempts(ctx context.Context, by session.Caller, event t
 	return pg.Stream(ctx, s.pool, selectAttempts, pgx.NamedArgs{"event": event, "venue": r.Venue}, func(row pgx.CollectableRow) error {
 		var a attemptLine
 		if err := row.Scan(&a.at, &a.number, &a.seat, &a.reason, &a.class, &a.kind, &a.gate, &a.person, &a.device,
-			&a.replayed, &a.dryRun, &a.took, &a.ticket, &a.key); err != nil {
+			&a.replayed, &a.dryRun, &a.took, &a.ticket, &a.key, &a.happened); err != nil {
 			return err
 		}
 		return write(a.cells(clock))
@@ -71,6 +71,7 @@ type attemptLine struct {
 	replayed, dryRun     bool
 	took                 int // µs
 	ticket, key          uuid.NullUUID
+	happened             *time.Time // by a device without network, told afterwards
 }
 
 func (a attemptLine) cells(clock func(*time.Time) string) []string {
@@ -86,6 +87,6 @@ func (a attemptLine) cells(clock func(*time.Time) string) []string {
 	}
 	return []string{
 		clock(&a.at), number, seat, a.reason, a.class, a.kind, a.gate, a.person, a.device,
-		strconv.FormatBool(a.replayed), strconv.FormatBool(a.dryRun), strconv.Itoa(a.took), text(a.ticket), text(a.key),
+		strconv.FormatBool(a.replayed), strconv.FormatBool(a.dryRun), strconv.Itoa(a.took), text(a.ticket), text(a.key), clock(a.happened),
 	}
 }

@@ -93,6 +93,9 @@ type Caller struct {
 	// Unconfirmed is the hash of the credential of a device that was this caller a
 	// moment ago: whoever acts for it has to look first whether it still is.
 	Unconfirmed []byte
+	// Revoked: a device that was, handing in what it let happen (see package offline).
+	// It is the caller of that call alone.
+	Revoked bool
 }
 
 // For says on whose behalf the caller acts: the command line makes a pairing

@@ -2,10 +2,12 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/labstack/echo/v4"
 
 	"portillon/server/crowd"
 	"portillon/server/fault"
@@ -131,4 +133,28 @@ func (s *Service) readDevices(ctx context.Context, batch []*deviceAsked) (Device
 		found.Add(r)
 	}
 	return found, err
+}
+
+// IdentifyHandingIn is Identify for the one call that a revoked device may still
+// make: it hands in what it let happen, and Caller.Revoked says what its word is
+// worth.
+func (s *Service) IdentifyHandingIn() echo.MiddlewareFunc {
+	return s.identifying(func(c echo.Context) (Caller, error) {
+		by, err := s.identify(c)
+		credential, ok := deviceCredential(c.Request().Header.Get(echo.HeaderAuthorization))
+		if !ok || err == nil || !fault.Is(err, "session.unknown_credential") {
+			return by, err
+		}
+		by = Caller{Kind: ByDevice, Revoked: true}
+		found := s.pool.QueryRow(c.Request().Context(), `
+SELECT id, name, venue_id FROM devices WHERE token_hash = @hash AND revoked_at IS NOT NULL`,
+			pgx.NamedArgs{"hash": seal.Hash(credential)}).Scan(&by.Device, &by.DeviceName, &by.Venue)
+		switch {
+		case errors.Is(found, pgx.ErrNoRows):
+			return Caller{}, err
+		case found != nil:
+			return Caller{}, fmt.Errorf("identify the device: %w", found)
+		}
+		return by, nil
+	})
 }
