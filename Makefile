@@ -1,7 +1,7 @@
 # Needs Go 1.26+, Node 20+ with npm, and make. What else is missing is installed
 # by .ci/install where that is allowed, and named where it is not.
 .DEFAULT_GOAL := help
-.PHONY: help build web run test soak bench lint vuln fmt clean
+.PHONY: help build web run test soak bench bench-decode lint vuln fmt clean
 
 TOOLS := bin/tools
 
@@ -15,7 +15,7 @@ RACE := GORACE=atexit_sleep_ms=10 GOFLAGS='-race -buildvcs=false'
 GO_TEST = $(RACE) go run ./server/pgtest/run -- go test -timeout 20m
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: web ## build bin/portillon with its pages
 	go build -o bin/portillon ./cmd/portillon
@@ -51,6 +51,10 @@ bench: build ## measure the functions, then the door beside pgbench; compare rat
 	@.ci/install postgresql
 	go run ./server/pgtest/run -partial -- go test -run '^$$' -bench . -benchmem ./...
 	@bin/portillon bench admissions
+
+bench-decode: web/node_modules/.package-lock.json ## how much of what bad cameras see is read, beside other decoders; the last line is JSON
+	@go run ./web/internal/webbuild -tests
+	@cd web && node .test/bench/decode.bench.mjs
 
 lint: $(TOOLS)/golangci-lint ## golangci-lint with .ci/golangci.yml
 	@$(call heading,lint)

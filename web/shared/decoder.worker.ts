@@ -2,8 +2,9 @@
 // BarcodeDetector does not read them. Glue and wasm come from one package at
 // one version and are addressed by content, so they can never be mixed.
 
-import { prepareZXingModule, readBarcodes } from "zxing-wasm/reader";
+import { prepareZXingModule } from "zxing-wasm/reader";
 import wasm from "zxing-wasm/reader/zxing_reader.wasm";
+import { readPicture } from "./chain.js";
 import type { Found, Frame } from "./frames.js";
 
 declare const self: DedicatedWorkerGlobalScope;
@@ -12,8 +13,7 @@ prepareZXingModule({ overrides: { locateFile: () => wasm } });
 
 async function read(frame: Frame): Promise<Found> {
   try {
-    const results = await readBarcodes(frame.image, { formats: ["QRCode"], tryHarder: true, maxNumberOfSymbols: 2 });
-    return { id: frame.id, texts: results.filter((result) => result.isValid).map((result) => result.text) };
+    return { id: frame.id, texts: await readPicture(frame.image) };
   } catch (error) {
     return { id: frame.id, texts: [], failed: String(error) };
   }

@@ -12,8 +12,8 @@ import (
 )
 
 // buildTests bundles what only tests need into web/.test: every *.test.ts below
-// web, which `node --test` runs there (Node 20 does not read TypeScript), and the
-// galleries of the pages.
+// web, which `node --test` runs there (Node 20 does not read TypeScript), every
+// *.bench.ts, which is a program of its own, and the galleries of the pages.
 func buildTests(web string) error {
 	b, err := newBuild(web)
 	if err != nil {
@@ -56,7 +56,7 @@ func buildTests(web string) error {
 	return buildGallery(b.web)
 }
 
-// testSources lists the test files below web, without those of strangers.
+// testSources lists the tests and benchmarks below web, without those of strangers.
 func testSources(web string) ([]string, error) {
 	var sources []string
 	err := filepath.WalkDir(web, func(path string, entry fs.DirEntry, err error) error {
@@ -65,7 +65,7 @@ func testSources(web string) ([]string, error) {
 			return err
 		case entry.IsDir() && path != web && (entry.Name() == "node_modules" || strings.HasPrefix(entry.Name(), ".")):
 			return fs.SkipDir
-		case strings.HasSuffix(path, ".test.ts"):
+		case strings.HasSuffix(path, ".test.ts"), strings.HasSuffix(path, ".bench.ts"):
 			relative, err := filepath.Rel(web, path)
 			if err != nil {
 				return err
