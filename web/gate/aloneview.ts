@@ -16,7 +16,7 @@ const causes: Readonly<Record<Cause, Key>> = {
   aborted: "gate.cause_network",
 };
 
-/** The band under the gate's name; nothing when all is well and sent. */
+/** The band under the gate's name, a region of its own so that a press is not lost to what changes above it; nothing when all is well and sent. */
 export function band({ alone, time_zone }: Work, phrases: Phrases, acts: Acts): readonly Node[] {
   const { mode, unsent } = alone;
   const count = phrases.say("gate.alone_unsent", { count: unsent });
@@ -24,10 +24,10 @@ export function band({ alone, time_zone }: Work, phrases: Phrases, acts: Acts): 
     case "off":
       return unsent > 0 || told(alone) !== undefined ? [strip("sending", [h("p", { role: "status" }, [unsent > 0 ? count : "", told(alone, phrases)].filter(Boolean).join(" · "))])] : [];
     case "offered":
-      return [strip("offered", [h("p", { role: "status" }, phrases.say(causes[alone.cause ?? "network"]), " ", reserve(alone, time_zone, phrases)), ...(unsent > 0 ? [h("p", {}, count)] : []), ...offer(alone, "go-alone", phrases, acts)])];
+      return [strip("offered", [h("p", { role: "status" }, phrases.say(causes[alone.cause ?? "network"]), " ", reserve(alone, time_zone, phrases)), ...(unsent > 0 ? [h("p", {}, count)] : []), ...(mayGoAlone(alone) ? [goAlone("go-alone", phrases, acts)] : [])])];
     case "on":
     case "back": {
-      const line = [phrases.say("gate.alone"), age(alone, time_zone, phrases), count].filter(Boolean).join(" · ");
+      const line = [phrases.say("gate.alone"), age(alone, time_zone, phrases), count].join(" · ");
       const back = mode === "back";
       return [
         strip(mode, [
@@ -43,10 +43,14 @@ function strip(mode: string, nodes: readonly Node[]): Node {
   return h("div", { class: "alone-band", "data-alone": mode }, ...nodes);
 }
 
-/** The button that goes on without network, if the controller may. */
-export function offer(alone: AloneView, id: string, phrases: Phrases, acts: Acts): readonly Node[] {
-  const may = alone.mode === "offered" && alone.data.kind === "ready";
-  return may ? [h("button", { id, class: "wide", onclick: () => acts.goAlone(true) }, phrases.say("gate.alone_go"))] : [];
+/** Whether the controller may go on without network now. */
+export function mayGoAlone({ mode, data }: AloneView): boolean {
+  return mode === "offered" && data.kind === "ready";
+}
+
+/** The button that goes on without network. */
+export function goAlone(id: string, phrases: Phrases, acts: Acts): Node {
+  return h("button", { id, class: "wide", onclick: () => acts.goAlone(true) }, phrases.say("gate.alone_go"));
 }
 
 /** What there is to go on with. */
@@ -61,7 +65,8 @@ function reserve({ data }: AloneView, zone: string, phrases: Phrases): string {
   }
 }
 
-function age({ data }: AloneView, zone: string, phrases: Phrases): string {
+/** How old the data is that a gate could decide by. */
+export function age({ data }: AloneView, zone: string, phrases: Phrases): string {
   if (!("made_at" in data)) return phrases.say(`gate.alone_${data.kind}`);
   return phrases.say("gate.alone_data", { time: phrases.clockShort(data.made_at, zone) });
 }

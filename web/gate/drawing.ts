@@ -3,6 +3,7 @@
 // focus and a half-typed code survive what happens around them.
 
 import { h } from "../shared/dom.js";
+import { band, mayGoAlone } from "./aloneview.js";
 import type { Acts, Page, State } from "./state.js";
 import type { Phrases } from "./phrases.js";
 import { setup } from "./setup.js";
@@ -51,7 +52,7 @@ export class Drawing {
     else {
       const stage = h("div", { class: "stage" }, this.video, this.#new("notice", "div"));
       this.#root.replaceChildren(
-        this.#new("top", "header"),
+        h("div", { class: "head" }, this.#new("top", "header"), this.#new("band", "div")),
         stage,
         h("div", { class: "side" }, this.#new("aside", "section"), this.#new("strip", "section"), this.#new("bar", "nav"), this.#new("panel", "section")),
         this.#new("over", "section"),
@@ -70,13 +71,14 @@ export class Drawing {
   #work(state: Extract<State, { kind: "working" }>): void {
     const { gate, person, online, lease, unsent, aside, overrides, direction, perhapsExits, camera, screen, panel, time_zone, trouble, alone } = state;
     const [phrases, acts] = [this.#phrases, this.#acts];
-    this.#region("top", [gate, person, online, lease, unsent, aside.length, overrides, direction, perhapsExits, trouble, alone], () => work.top(state, phrases, acts));
+    this.#region("top", [gate, person, online, lease, unsent, aside.length, overrides, direction, perhapsExits, trouble, alone.data, time_zone], () => work.top(state, phrases));
+    this.#region("band", [alone, time_zone], () => band(state, phrases, acts));
     this.#region("notice", [camera, lease], () => work.notice(state, phrases, acts));
     this.#region("aside", [aside, time_zone], () => work.aside(state, phrases, acts));
     this.#region("strip", screen.last, () => work.strip(state, phrases, acts));
     this.#region("bar", [panel.kind, lease], () => work.bar(state, phrases, acts));
     this.#region("panel", panel.kind === "recent" ? [panel, state.recent] : [panel, direction, state.optics], () => work.panel(state, phrases, acts));
-    this.#region("over", [screen.over, panel.kind === "override", screen.over.kind === "asking" && alone], () => verdict(screen.over, panel.kind === "override", alone, phrases, acts));
+    this.#region("over", [screen.over, panel.kind === "override", screen.over.kind === "asking" && mayGoAlone(alone)], () => verdict(screen.over, panel.kind === "override", mayGoAlone(alone), phrases, acts));
     this.video.hidden = camera !== "live";
   }
 

@@ -2,16 +2,15 @@
 // the door needs to know, largest first.
 
 import { h } from "../shared/dom.js";
-import { offer } from "./aloneview.js";
-import type { AloneView } from "./offline.js";
+import { goAlone } from "./aloneview.js";
 import { judgements } from "./parts.js";
 import type { Button, Phrases, View } from "./phrases.js";
 import { classOf, type Over } from "./screen.js";
 import { shape, sign } from "./shapes.js";
 import type { Acts } from "./state.js";
 
-/** Draws what lies over the picture; `overriding` when a person is asked why a guest is let in all the same. */
-export function verdict(over: Over, overriding: boolean, alone: AloneView, phrases: Phrases, acts: Acts): readonly Node[] {
+/** Draws what lies over the picture; `overriding` when a person is asked why a guest is let in all the same, `alone` when the controller may go on without network. */
+export function verdict(over: Over, overriding: boolean, alone: boolean, phrases: Phrases, acts: Acts): readonly Node[] {
   switch (over.kind) {
     case "nothing":
       return [];
@@ -25,7 +24,7 @@ export function verdict(over: Over, overriding: boolean, alone: AloneView, phras
 /** A tap sooner than this many milliseconds after an answer came was meant for what lay below. */
 const meant = 350;
 
-function asking(over: Extract<Over, { kind: "asking" }>, alone: AloneView, phrases: Phrases, acts: Acts): Node {
+function asking(over: Extract<Over, { kind: "asking" }>, alone: boolean, phrases: Phrases, acts: Acts): Node {
   if (!over.slow) return h("div", { class: "asking" }, h("span", { class: "wait" }, phrases.say("gate.asking")));
   return h(
     "div",
@@ -33,7 +32,7 @@ function asking(over: Extract<Over, { kind: "asking" }>, alone: AloneView, phras
     h("p", { class: "wait" }, phrases.say("gate.asking_slow")),
     ...(over.other ? [h("p", {}, phrases.say("gate.other_waits"))] : []),
     h("button", { class: "main wide", id: "set-aside", "data-focus": true, onclick: () => acts.setAside() }, phrases.say("gate.set_aside")),
-    ...offer(alone, "go-alone-now", phrases, acts),
+    ...(alone ? [goAlone("go-alone-now", phrases, acts)] : []),
   );
 }
 

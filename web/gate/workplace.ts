@@ -3,7 +3,7 @@
 
 import { h } from "../shared/dom.js";
 import type { Key } from "../shared/messages.js";
-import { band } from "./aloneview.js";
+import { age } from "./aloneview.js";
 import { back } from "./parts.js";
 import type { Phrases } from "./phrases.js";
 import { classOf } from "./screen.js";
@@ -14,8 +14,8 @@ import type { Modules } from "./shown.js";
 import type { Acts, Work } from "./state.js";
 
 /** Gate, person, network, lease, and how much is under way: always in view. */
-export function top(state: Work, phrases: Phrases, acts: Acts): readonly Node[] {
-  const { gate, person, online, lease, unsent, aside, overrides, direction, perhapsExits, trouble } = state;
+export function top(state: Work, phrases: Phrases): readonly Node[] {
+  const { gate, person, online, lease, unsent, aside, overrides, direction, perhapsExits, trouble, alone, time_zone } = state;
   const light = (good: boolean | undefined, text: string, name: string) =>
     h("span", { class: good === undefined ? "light" : good ? "light good" : "light bad", "data-light": name, "data-good": String(good ?? "") }, text);
   const held = lease === "held" ? true : lease === "taking" || lease === "none" ? undefined : false;
@@ -28,6 +28,7 @@ export function top(state: Work, phrases: Phrases, acts: Acts): readonly Node[] 
       light(online, phrases.say(online ? "gate.online" : "gate.offline"), "network"),
       light(held, phrases.say(`gate.lease_${lease}`), "lease"),
       light(unsent === 0 ? undefined : false, phrases.say("gate.unsent", { count: unsent }), "unsent"),
+      ...("made_at" in alone.data ? [light(alone.data.kind === "ready" ? undefined : false, age(alone, time_zone, phrases), "data")] : []),
       ...(aside.length > 0 ? [light(undefined, phrases.say("gate.aside", { count: aside.length }), "aside")] : []),
       ...(overrides > 0 ? [light(undefined, phrases.say("gate.overrides", { count: overrides }), "overrides")] : []),
     ),
@@ -35,7 +36,6 @@ export function top(state: Work, phrases: Phrases, acts: Acts): readonly Node[] 
     ...(direction === "out" ? [h("p", { class: "direction", role: "status" }, phrases.say("gate.counting_exits"))] : []),
     ...(perhapsExits ? [h("p", { class: "alarm", role: "alert" }, phrases.say("gate.perhaps_exits"))] : []),
     ...(trouble === undefined ? [] : [h("p", { class: "alarm", role: "alert" }, phrases.trouble(trouble))]),
-    ...band(state, phrases, acts),
   ];
 }
 
