@@ -20,6 +20,8 @@ export interface Device {
   readonly gates: readonly Gate[];
   readonly person?: Named & { readonly rights: readonly string[] };
   readonly people: readonly Named[];
+  /** The server makes packs for gates without network. */
+  readonly packs?: boolean;
 }
 
 /** POST /v1/pairings/collect: how far the desk is with this browser. */

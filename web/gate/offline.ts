@@ -44,6 +44,7 @@ export class Offline {
   }
 
   async #open(): Promise<void> {
+    if (this.#around.device.packs !== true) return;
     const { heard, ...around } = { ...this.#around, heard: (error: unknown) => this.#heard(error) };
     const { Alone } = await import("./alone.js");
     const alone = await Alone.open({ ...around, heard });
