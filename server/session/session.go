@@ -1,5 +1,5 @@
-// Package session knows who asks: people with roles, their passwords and PINs,
-// one-time links, the desk's cookie, gate devices and who is signed on to them,
+// Package session knows who asks: people with roles, their passwords, PINs
+// and second factors, one-time links, the desk's cookie, gate devices and who is signed on to them,
 // API tokens, and the cookie of a wallet. Identify puts the Caller into every
 // request; package rights says what a Caller may do.
 //

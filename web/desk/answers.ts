@@ -19,6 +19,7 @@ export interface Me {
   readonly email?: string;
   readonly has_password: boolean;
   readonly has_pin: boolean;
+  readonly has_second_factor: boolean;
   readonly grants: readonly Grant[];
 }
 
@@ -31,6 +32,7 @@ export interface Person {
   readonly disabled: boolean;
   readonly has_password: boolean;
   readonly has_pin: boolean;
+  readonly has_second_factor: boolean;
   readonly created_at: string;
   /** In the answer that adds the person only. */
   readonly sign_in_link?: string;

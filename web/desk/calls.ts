@@ -11,7 +11,7 @@ const post = <T>(path: string, body: unknown, key?: string) => call<T>("POST", p
 const query = (members: Readonly<Record<string, string>>) => new URLSearchParams(Object.entries(members).filter(([, value]) => value !== "")).toString();
 
 export const me = () => get<Me>("/v1/me");
-export const signIn = (email: string, password: string) => post<Me>("/v1/session", { email, password });
+export const signIn = (email: string, password: string, otp: string) => post<Me>("/v1/session", { email, password, otp });
 
 // A link counts once; the key lets the same press in again when its answer was lost.
 const linkKeys = new Map<string, string>();
@@ -20,10 +20,15 @@ const linkKey = (code: string): string => {
   linkKeys.set(code, key);
   return key;
 };
-export const signInByLink = (code: string) => post<Me>("/v1/session/link", { code }, linkKey(code));
+export const signInByLink = (code: string, otp: string) => post<Me>("/v1/session/link", { code, otp }, linkKey(code));
 export const signOut = () => call<void>("DELETE", "/v1/session");
 export const setPassword = (password: string, current: string) => post<void>("/v1/me/password", { password, current });
 export const setPIN = (pin: string) => post<void>("/v1/me/pin", { pin });
+
+export const beginFactor = (current: string) => post<{ secret: string; uri: string }>("/v1/me/second-factor", { current });
+export const confirmFactor = (code: string, key: string) => post<{ recovery_codes: readonly string[] }>("/v1/me/second-factor/confirm", { code }, key);
+export const removeFactor = (current: string, otp: string) => post<void>("/v1/me/second-factor/remove", { current, otp });
+export const resetFactor = (id: string) => post<Person>(`/v1/people/${id}/second-factor/remove`, {});
 
 export const people = () => every<Person>((cursor) => get(`/v1/people?${query({ cursor })}`));
 export const person = (id: string) => get<Person>(`/v1/people/${id}`);

@@ -222,6 +222,8 @@ export class Desk implements Acts {
     switch (step.kind) {
       case "stay":
         this.show(typeof step.state === "function" ? step.state(this.#state) : step.state, step.focus);
+        // What somebody changed about himself is so in every room.
+        if ("house" in this.#state && this.#state.house !== undefined) this.#house = this.#state.house;
         this.#follow(this.#state);
         break;
       case "go":
@@ -256,8 +258,10 @@ export class Desk implements Acts {
       if (another.number === shown) return void this.#carryOut(id);
     }
     const { kind, forms } = this.#state;
-    if (trouble.status === 401 && kind !== "sign_in") return this.leave("ended");
-    if (forms[id] !== undefined) this.show(withForm(this.#state, id, refused(trouble)), `trouble-${id}`);
+    if (trouble.status === 401 && kind !== "sign_in" && kind !== "link") return this.leave("ended");
+    // What is missing is typed at once; what is wrong is read first.
+    const focus = trouble.code === "session.otp_required" ? `${id}-otp` : `trouble-${id}`;
+    if (forms[id] !== undefined) this.show(withForm(this.#state, id, refused(trouble)), focus);
   }
 
   /** Searches once typing rests; the answer of an older search is not waited for. */

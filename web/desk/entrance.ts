@@ -2,9 +2,10 @@
 // own account, and what is shown when nothing can be.
 
 import { h } from "../shared/dom.js";
+import { asksForCode, codeField, secondFactor } from "./factor.js";
 import { button, field, formOf, heading, notice, type FormParts } from "./parts.js";
 import type { Phrases } from "./phrases.js";
-import type { State } from "./state.js";
+import type { AccountState, State } from "./state.js";
 
 type Of<K extends State["kind"]> = Extract<State, { kind: K }>;
 
@@ -22,7 +23,7 @@ export function byLink(state: Of<"link">, p: Phrases): readonly Node[] {
       { class: "door" },
       heading(p.say("desk.link_title")),
       h("p", {}, p.say("desk.link_text")),
-      link && formOf({ p, id: "link", form: link }, { text: p.say("desk.sign_in") }),
+      link && formOf({ p, id: "link", form: link }, { text: p.say("desk.sign_in") }, asksForCode(link) && codeField({ p, id: "link", form: link })),
       h(
         "p",
         { class: "buttons" },
@@ -47,6 +48,7 @@ export function signIn(state: Of<"sign_in">, p: Phrases): readonly Node[] {
         { text: p.say("desk.sign_in") },
         field(parts, { name: "email", label: "desk.email", type: "email", autocomplete: "username", inputmode: "email" }),
         field(parts, { name: "password", label: "desk.password", type: "password", autocomplete: "current-password" }),
+        asksForCode(parts.form) && codeField(parts),
       ),
       h("p", { class: "soft" }, p.say("desk.forgotten")),
     ),
@@ -101,7 +103,7 @@ export function failed(state: Of<"failed">, p: Phrases): readonly Node[] {
   ];
 }
 
-export function account(state: Of<"account">, p: Phrases): readonly Node[] {
+export function account(state: AccountState, p: Phrases): readonly Node[] {
   const { me } = state.house;
   const password = { p, id: "password", form: state.forms["password"] } as FormParts;
   const pin = { p, id: "pin", form: state.forms["pin"] } as FormParts;
@@ -134,6 +136,7 @@ export function account(state: Of<"account">, p: Phrases): readonly Node[] {
           field(pin, { name: "pin", label: "desk.new_pin", hint: "desk.pin_hint", type: "password", inputmode: "numeric", autocomplete: "off", narrow: true }),
         ),
       ),
+      secondFactor(state, p),
     ),
     h("p", { class: "buttons" }, button(p.say("desk.sign_out"), "sign_out")),
   ];

@@ -38,7 +38,7 @@ export function at(house: House, venue: Venue | undefined): House {
 /** Fetches what a route shows. A house without a venue gets the way to its first one. */
 export async function load(route: Route, house: House, now: Date): Promise<State> {
   if (!mayWork(house.me)) return { kind: "no_rights", me: house.me, forms: {} };
-  if (route.kind === "account") return { kind: "account", house, forms: { password: form(), pin: form() } };
+  if (route.kind === "account") return { kind: "account", house, forms: { password: form(), pin: form(), factor: form() } };
   const { venue } = house;
   if (venue === undefined || route.kind === "venues") return venuesState(house);
   const open: Open = { ...house, venue };

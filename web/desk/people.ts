@@ -106,6 +106,7 @@ export function person(state: PersonState, p: Phrases): readonly Node[] {
         [p.say("desk.state"), standing(person, p)],
         [p.say("desk.password"), yes(person.has_password)],
         [p.say("desk.pin"), yes(person.has_pin)],
+        [p.say("desk.second_factor"), yes(person.has_second_factor)],
         [p.say("desk.since"), p.day(person.created_at, zone)],
       ),
     ),
@@ -137,12 +138,12 @@ function deeds({ person, forms, asking }: PersonState, self: boolean, p: Phrases
       h("p", { class: "buttons" }, h("button", { type: "button", id: "deed-really", class: "danger", "data-act": `${asking}_really`, "data-on": person.person }, p.word("desk.person_deed", asking)), button(p.say("desk.cancel"), "escape")),
     );
   }
-  const act = (name: "link" | "disable" | "enable") => h("button", { type: "button", class: "plain", id: `deed-${name}`, "data-act": name, "data-on": person.person }, p.word("desk.person_deed", name));
+  const act = (name: "link" | "disable" | "enable" | "reset_factor") => h("button", { type: "button", class: "plain", id: `deed-${name}`, "data-act": name, "data-on": person.person }, p.word("desk.person_deed", name));
   return h(
     "div",
     {},
     trouble,
-    h("p", { class: "buttons" }, person.disabled ? act("enable") : act("link"), !person.disabled && !self && act("disable")),
+    h("p", { class: "buttons" }, person.disabled ? act("enable") : act("link"), person.has_second_factor && !self && act("reset_factor"), !person.disabled && !self && act("disable")),
   );
 }
 

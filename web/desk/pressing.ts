@@ -4,6 +4,7 @@
 import * as calls from "./calls.js";
 import { pause } from "./counting.js";
 import type { Desk } from "./desk.js";
+import { withoutFactor } from "./factor.js";
 import { asksWhy } from "./life.js";
 import { firstOrder } from "./loading.js";
 import { moreMails } from "./posting.js";
@@ -58,6 +59,8 @@ async function inView(desk: Desk, act: string, on: string): Promise<void> {
       const deed = on as Deed;
       return desk.show({ ...opened(state, "deed"), deed }, asksWhy(deed) ? "deed-reason" : "deed-title");
     }
+    case "account":
+      return act === "factor_done" ? desk.show(withoutFactor(state), "factor-title") : undefined;
     case "people":
     case "person":
     case "tokens":
@@ -101,6 +104,7 @@ function escape(desk: Desk): void {
   } else if (state.kind === "event" && state.forms["category"] !== undefined && state.categories.length > 0) {
     desk.show(closed(state, "category"), "categories-title");
   } else if (state.kind === "issue") leaveOrder(desk, state);
+  else if (state.kind === "account" && state.factor?.kind === "begun") desk.show(withoutFactor(state), "factor-title");
   else if (state.kind === "person" || state.kind === "tokens") escapeStaff(desk, state);
 }
 

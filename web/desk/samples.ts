@@ -7,7 +7,7 @@ import { crew } from "./crew.js";
 import { missing } from "./orders.js";
 import { form, opened, withForm, type DevicesState, type EventState, type IssueState, type MailsState, type Open, type ReportState, type State, type TicketState, type Trouble } from "./state.js";
 
-const me: Me = { name: "Alena Dvořáková", email: "alena@aurora.example", has_password: false, has_pin: true, grants: [{ role: "admin" }] };
+const me: Me = { name: "Alena Dvořáková", email: "alena@aurora.example", has_password: false, has_pin: true, has_second_factor: false, grants: [{ role: "admin" }] };
 const venue: Venue = { venue: "v1", name: "Kino Aurora", time_zone: "Europe/Prague" };
 const other: Venue = { venue: "v2", name: "Divadlo Na Konečné", time_zone: "Europe/Prague" };
 const house: Open = { me, venues: [venue, other], venue };
@@ -190,8 +190,8 @@ export const samples: Readonly<Record<string, State>> = {
   pairing_collected: pairing({ state: "collected", device_name: "Door phone 7" }),
   pairing_refused: pairing({ state: "refused" }),
   pairing_expired: pairing({ state: "expired" }),
-  account: { kind: "account", house: { ...house, me: { ...me, has_password: true } }, forms: { password: form(), pin: form() } },
-  account_pin: withForm({ kind: "account", house, forms: { password: form(), pin: form({ pin: "123456" }) } }, "pin", { trouble: fields(["pin", "too_simple"]) }),
+  account: { kind: "account", house: { ...house, me: { ...me, has_password: true } }, forms: { password: form(), pin: form(), factor: form() } },
+  account_pin: withForm({ kind: "account", house, forms: { password: form(), pin: form({ pin: "123456" }), factor: form() } }, "pin", { trouble: fields(["pin", "too_simple"]) }),
   ...crew(house, handed),
   events: { kind: "events", house, events: events.slice(0, 3), next: "", past: false, now: new Date("2026-11-30T17:00:00Z"), forms: {} },
   events_past: { kind: "events", house, events, next: "more", past: true, now: new Date("2026-11-30T17:00:00Z"), forms: {} },

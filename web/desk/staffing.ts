@@ -103,9 +103,12 @@ async function ofPerson(desk: Desk, state: PersonState, act: string): Promise<vo
     case "link":
       return attempt(desk, state, async () => ({ ...closed(state, "deed"), handed: await calls.hand((await calls.personLink(id)).sign_in_link) }), "handed-title");
     case "disable":
+    case "reset_factor":
       return desk.show({ ...closed(state, "deed"), asking: act }, "deed-really");
     case "disable_really":
       return attempt(desk, state, async () => atPerson(house, await calls.changePerson(id, { disabled: true })), "title", "desk.person_disabled_now");
+    case "reset_factor_really":
+      return attempt(desk, state, async () => atPerson(house, await calls.resetFactor(id)), "title", "desk.factor_removed");
     case "enable":
       return attempt(desk, state, async () => atPerson(house, await calls.changePerson(id, { disabled: false })), "title", "desk.person_enabled_now");
   }

@@ -35,7 +35,7 @@ test("an answer that comes after its form was closed opens nothing", () => {
 });
 
 test("only an admin has work at the desk, and only one of everywhere adds venues", () => {
-  const me = (grants: readonly { role: "admin" | "controller"; venue?: string }[]) => ({ name: "A", has_password: true, has_pin: false, grants });
+  const me = (grants: readonly { role: "admin" | "controller"; venue?: string }[]) => ({ name: "A", has_password: true, has_pin: false, has_second_factor: false, grants });
   assert.equal(mayWork(me([{ role: "controller" }])), false);
   assert.equal(mayWork(me([{ role: "admin", venue: "v" }])), true);
   assert.equal(everywhere(me([{ role: "admin", venue: "v" }])), false);

@@ -74,7 +74,7 @@ export type State =
   | PeopleState
   | PersonState
   | TokensState
-  | (Bare & { readonly kind: "account"; readonly house: House })
+  | AccountState
   | (Bare & { readonly kind: "events"; readonly house: Open; readonly events: readonly Event[]; readonly next: string; readonly past: boolean; readonly now: Date })
   | (Bare & { readonly kind: "new_event"; readonly house: Open })
   | EventState
@@ -82,6 +82,13 @@ export type State =
   | MailsState
   | IssueState
   | TicketState;
+
+export interface AccountState extends Bare {
+  readonly kind: "account";
+  readonly house: House;
+  /** The second factor on its way: its secret for the app, then the codes for the day on which the phone is lost. Each is shown once. */
+  readonly factor?: { readonly kind: "begun"; readonly secret: string; readonly handed: Handed } | { readonly kind: "codes"; readonly codes: readonly string[] };
+}
 
 export interface IssueState extends Bare {
   readonly kind: "issue";
@@ -115,7 +122,7 @@ export interface PersonState extends Bare {
   readonly house: Open;
   readonly person: Person;
   /** What was pressed once. */
-  readonly asking?: "disable";
+  readonly asking?: "disable" | "reset_factor";
   readonly handed?: Handed;
 }
 

@@ -4,6 +4,7 @@
 import * as calls from "./calls.js";
 import type { Key } from "../shared/messages.js";
 import type { Me } from "./answers.js";
+import { submitFactor } from "./factor.js";
 import { at } from "./loading.js";
 import type { Kept } from "./numbering.js";
 import * as orders from "./orders.js";
@@ -30,14 +31,14 @@ export async function submit(state: State, id: string, form: Form, besides: Besi
   const of = (name: string) => form.values[name] ?? "";
   switch (state.kind) {
     case "link":
-      return { kind: "entered", me: await calls.signInByLink(besides.secret), byLink: true };
+      return { kind: "entered", me: await calls.signInByLink(besides.secret, of("otp")), byLink: true };
     case "sign_in":
-      return { kind: "entered", me: await calls.signIn(of("email").trim(), of("password")), byLink: false };
+      return { kind: "entered", me: await calls.signIn(of("email").trim(), of("password"), of("otp")), byLink: false };
     case "password":
       await calls.setPassword(of("password"), "");
       return { kind: "entered", me: { ...state.me, has_password: true }, byLink: false };
     case "account":
-      return account(state, id, of);
+      return id === "factor" ? submitFactor(state, form) : account(state, id, of);
     case "venues": {
       const made = await calls.addVenue(of("name"), of("time_zone"), form.key);
       return { kind: "go", to: "#/gates", house: at({ ...state.house, venues: [...state.house.venues, made] }, made), said: "desk.venue_added" };

@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/pquerna/otp/totp"
 
 	"portillon/server/client"
 	"portillon/server/pgtest"
@@ -97,6 +99,46 @@ func TestAPersonIsAddedSignsInByTheLinkGetsAnotherRoleAndIsDisabled(t *testing.T
 	hers.Expect("401")
 	hers.Do(chromedp.Evaluate[chromedp.Void](`void (location.hash = "#/gates")`))
 	hers.Until(`document.querySelector("main[data-view=sign_in]")`)
+}
+
+func TestASecondFactorIsSetUpAtTheAccountAndAskedForAtTheNextSignIn(t *testing.T) {
+	t.Parallel()
+	h := servertest.NewHouse(t)
+	o := atTheDesk(t, h)
+	const passphrase = "a long enough passphrase"
+	o.room("#/account", "account")
+	o.types(`#password-password`, passphrase)
+	o.Do(chromedp.KeyEvent(kb.Enter))
+	o.Until(`document.querySelector("#factor-current")`) // from now on the password is asked for
+	email := pagetest.Eval[string](o.Tab, `document.querySelector('input[name="username"]').value`)
+	o.types(`#factor-current`, passphrase)
+	o.Do(chromedp.KeyEvent(kb.Enter))
+	o.Until(`document.activeElement.id === "factor-code" && document.querySelector("img.qr")`)
+	secret := strings.ReplaceAll(pagetest.Eval[string](o.Tab, `document.querySelector(".secret").textContent`), " ", "")
+	pgtest.Secret(t, secret)
+	shows := func() string { return servertest.Must(totp.GenerateCode(secret, h.DB.Now(t)))(t) }
+	o.Do(chromedp.KeyEvent(shows()), chromedp.KeyEvent(kb.Enter))
+	o.Until(`document.querySelectorAll("#recovery li").length === 10`)
+	recovery := pagetest.Eval[string](o.Tab, `document.querySelector("#recovery li").textContent`)
+	pgtest.Secret(t, recovery)
+	o.Click("[data-act=factor_done]")
+	o.Until(`!document.body.innerHTML.includes("` + recovery + `")`)
+	o.room("#/gates", "gates")
+	o.room("#/account", "account")
+	o.Until(`document.querySelector("#form-factor .danger")`) // known in every room
+	o.Click("[data-act=sign_out]")
+
+	o.Expect("401")
+	o.types(`[name="email"]`, email)
+	o.types(`[name="password"]`, passphrase)
+	o.Do(chromedp.KeyEvent(kb.Enter))
+	o.Until(`document.activeElement.id === "sign_in-otp"`)
+	h.DB.Shift(t, 30*time.Second)
+	o.Do(chromedp.KeyEvent(shows()), chromedp.KeyEvent(kb.Enter))
+	o.Until(`document.querySelector("main[data-view=events], main[data-view=account]")`)
+	if n := h.Count(t, "audit WHERE act = 'session.sign_in' AND details ->> 'second_factor' = 'otp'"); n != 1 {
+		t.Errorf("%d sign-ins with a code are in the audit", n)
+	}
 }
 
 // code is that of the problem which the server answered with.
